@@ -1,0 +1,29 @@
+{#
+    amount * running / total, rounded half away from zero to `scale` decimals (9: money, 0: whole units); NULL for
+    total 0. `running` and `total` are integers. Exact on every engine: DuckDB has no decimal division, so it
+    works in 128-bit integers of the last decimal; GoogleSQL's NUMERIC division rounds once, half away.
+#}
+{% macro share(amount, running, total, scale=9) -%}
+    {{ return(adapter.dispatch("share", "apportion")("(" ~ amount ~ ")", "(" ~ running ~ ")", "(" ~ total ~ ")", scale)) }}
+{%- endmacro %}
+
+{% macro default__share(amount, running, total, scale) -%}
+    round({{ amount }} * {{ running }} / nullif({{ total }}, 0), {{ scale }})
+{%- endmacro %}
+
+{% macro duckdb__share(amount, running, total, scale) -%}
+    {%- if scale == 9 -%}
+    cast(
+        cast(
+            cast(sign({{ amount }}) as hugeint) * (
+                (2 * cast(abs({{ amount }}) * 1000000000 as hugeint) * {{ running }} + {{ total }})
+                // (2 * nullif({{ total }}, 0))
+            ) as decimal(38, 0)
+        ) * 0.000000001 as decimal(38, 9)
+    )
+    {%- else -%}
+    cast(
+        (2 * cast({{ amount }} as hugeint) * {{ running }} + {{ total }}) // (2 * nullif({{ total }}, 0)) as hugeint
+    )
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,53 @@
+{# Time arithmetic is done in whole milliseconds since 1970 (UTC): integers mean the same on every engine. #}
+{% macro milliseconds(timestamp_column) -%}
+    {{ return(adapter.dispatch("milliseconds", "apportion")(timestamp_column)) }}
+{%- endmacro %}
+
+{% macro default__milliseconds(timestamp_column) -%} unix_millis({{ timestamp_column }}) {%- endmacro %}
+{% macro duckdb__milliseconds(timestamp_column) -%} epoch_ms({{ timestamp_column }}) {%- endmacro %}
+
+{% macro timestamp_of(milliseconds_column) -%}
+    {{ return(adapter.dispatch("timestamp_of", "apportion")(milliseconds_column)) }}
+{%- endmacro %}
+
+{% macro default__timestamp_of(milliseconds_column) -%} timestamp_millis({{ milliseconds_column }}) {%- endmacro %}
+{% macro duckdb__timestamp_of(milliseconds_column) -%} make_timestamp(({{ milliseconds_column }}) * 1000) {%- endmacro %}
+
+{# The UTC day of an instant in milliseconds, and the first millisecond of a UTC day. #}
+{% macro date_of(milliseconds_column) -%}
+    {{ return(adapter.dispatch("date_of", "apportion")(milliseconds_column)) }}
+{%- endmacro %}
+
+{% macro default__date_of(milliseconds_column) -%}
+    date(timestamp_millis({{ milliseconds_column }}))
+{%- endmacro %}
+{% macro duckdb__date_of(milliseconds_column) -%}
+    cast(make_timestamp(({{ milliseconds_column }}) * 1000) as date)
+{%- endmacro %}
+
+{% macro day_start_ms(date_column) -%}
+    {{ return(adapter.dispatch("day_start_ms", "apportion")(date_column)) }}
+{%- endmacro %}
+
+{% macro default__day_start_ms(date_column) -%} unix_date({{ date_column }}) * 86400000 {%- endmacro %}
+{% macro duckdb__day_start_ms(date_column) -%} epoch_ms({{ date_column }}) {%- endmacro %}
+
+{# The first millisecond of the hour that holds an instant. #}
+{% macro hour_start_ms(milliseconds_column) -%}
+    {{ return(adapter.dispatch("hour_start_ms", "apportion")(milliseconds_column)) }}
+{%- endmacro %}
+
+{% macro default__hour_start_ms(milliseconds_column) -%}
+    div({{ milliseconds_column }}, 3600000) * 3600000
+{%- endmacro %}
+{% macro duckdb__hour_start_ms(milliseconds_column) -%}
+    ({{ milliseconds_column }}) // 3600000 * 3600000
+{%- endmacro %}
+
+{# Landed times carry a zone; inside the warehouse a timestamp is UTC and nothing else. #}
+{% macro utc_timestamp(column) -%}
+    {{ return(adapter.dispatch("utc_timestamp", "apportion")(column)) }}
+{%- endmacro %}
+
+{% macro default__utc_timestamp(column) -%} {{ column }} {%- endmacro %}
+{% macro duckdb__utc_timestamp(column) -%} timezone('UTC', {{ column }}) {%- endmacro %}

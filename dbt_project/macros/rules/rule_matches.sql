@@ -1,0 +1,69 @@
+{#
+    Which ordered rules match which subjects, whatever the day: one row per subject_key and rule_order.
+
+    An empty matcher matches anything; otherwise it is a LIKE pattern, and a subject without the field does not
+    match. `pairs` names JSON columns of the subjects (labels, tags) and the rule column that reads a `key=value`
+    pair of them. The caller picks the first match among the rules valid on a day (`first_rule_of_day`).
+#}
+{% macro rule_matches(subjects, rules, fields, pairs) -%}
+    select
+        subjects.subject_key,
+        rules.rule_order
+    from {{ subjects }} as subjects
+    inner join {{ rules }} as rules
+        on
+            {%- for field in fields %}
+            (rules.{{ field }} is null or subjects.{{ field }} like rules.{{ field }}){{ " and" if not loop.last }}
+            {%- endfor %}
+    {%- for json_column, rule_column in pairs.items() %}
+    left join (
+        select distinct
+            pairs.{{ json_column }},
+            rules.rule_order
+        from (
+            select
+                objects.{{ json_column }},
+                pair_key,
+                {{ json_text_value("objects." ~ json_column, "pair_key") }} as pair_value
+            from (select distinct {{ json_column }} from {{ subjects }} where {{ json_column }} is not null) as objects
+            {{ cross_join_json_keys("objects." ~ json_column, "pair_key") }}
+        ) as pairs
+        inner join {{ rules }} as rules
+            on pairs.pair_key = rules.{{ rule_column }}_key and pairs.pair_value like rules.{{ rule_column }}_value
+    ) as {{ rule_column }}_matches
+        on
+            subjects.{{ json_column }} = {{ rule_column }}_matches.{{ json_column }}
+            and rules.rule_order = {{ rule_column }}_matches.rule_order
+    {%- endfor %}
+    where
+        {%- for json_column, rule_column in pairs.items() %}
+        (rules.{{ rule_column }} is null or {{ rule_column }}_matches.rule_order is not null){{ " and" if not loop.last }}
+        {%- endfor %}
+{%- endmacro %}
+
+{# The first of the matching rules that is valid on the day: one row per subject_key and usage_date. #}
+{% macro first_rule_of_day(subject_days, matches, rules) -%}
+    select
+        subject_days.subject_key,
+        subject_days.usage_date,
+        min(rules.rule_order) as rule_order
+    from {{ subject_days }} as subject_days
+    inner join {{ matches }} as matches on subject_days.subject_key = matches.subject_key
+    inner join {{ rules }} as rules
+        on matches.rule_order = rules.rule_order and {{ valid_on("rules", "subject_days.usage_date") }}
+    group by subject_days.subject_key, subject_days.usage_date
+{%- endmacro %}
+
+{# One text key for a combination of columns, absent values told apart from empty ones. #}
+{% macro key_of(columns) -%}
+    {%- set parts = [] -%}
+    {%- for column in columns -%}
+        {%- do parts.append("coalesce(cast(" ~ column ~ " as " ~ dbt.type_string() ~ "), '~')") -%}
+        {%- if not loop.last -%}{%- do parts.append("'|'") -%}{%- endif -%}
+    {%- endfor -%}
+    {{ dbt.hash(dbt.concat(parts)) }}
+{%- endmacro %}
+
+{# The two halves of a `key=value` matcher. #}
+{% macro pair_key(column) -%} substr({{ column }}, 1, strpos({{ column }}, '=') - 1) {%- endmacro %}
+{% macro pair_value(column) -%} substr({{ column }}, strpos({{ column }}, '=') + 1) {%- endmacro %}

@@ -1,0 +1,28 @@
+-- grain: one row per bill line, UTC day that it covers, pool and component
+select
+    usage_date,
+    charge_key,
+    pool_id,
+    component,
+    currency,
+    list_cost,
+    billed_cost,
+    effective_cost,
+    allocatable_cost,
+    cost_status,
+    source_name,
+    provider,
+    invoice_id,
+    cast(billing_period_start_at as date) as billing_period_date,
+    charge_category,
+    charge_description,
+    service_name,
+    resource_id,
+    tags,
+    owner_team_id,
+    owner_project_id,
+    cost_rule,
+    line_billed_cost,
+    {{ timestamp_of('spread_start_ms') }} as spread_start_at,
+    {{ timestamp_of('spread_end_ms') }} as spread_end_at
+from {{ ref('int_billed_costs') }}

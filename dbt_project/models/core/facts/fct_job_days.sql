@@ -1,0 +1,27 @@
+-- grain: one row per job run and UTC day that it overlaps
+select
+    usage_date,
+    job_key,
+    job_id,
+    array_job_id,
+    cluster_id,
+    scheduler,
+    team_id,
+    project_id,
+    user_name,
+    account,
+    namespace,
+    partition_name,
+    qos,
+    job_name,
+    state,
+    exit_code,
+    payer_rule,
+    submit_at,
+    start_at,
+    end_at,
+    part_count,
+    is_running,
+    is_request_missing,
+    {{ quotient('gpu_units', '25200') }} as gpus
+from {{ ref('int_job_days') }}

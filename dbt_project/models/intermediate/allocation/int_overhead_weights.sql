@@ -1,0 +1,60 @@
+-- grain: one row per UTC day, overhead base, team and project: the weight by which overhead is shared
+with direct_costs as (
+    select usage_date, currency, team_id, project_id, amount from {{ ref('int_allocations_direct') }}
+    union all
+    select usage_date, currency, team_id, project_id, amount from {{ ref('int_allocations_daily') }}
+),
+
+currencies as (
+    select * from {{ ref('stg_reference__currencies') }}
+),
+
+drivers as (
+    select * from {{ ref('int_drivers') }}
+    where hour_ms is not null and driver = 'gpu_seconds'
+),
+
+by_currency as (
+    select
+        usage_date,
+        currency,
+        team_id,
+        project_id,
+        cast(sum(amount) as numeric(38, 9)) as amount
+    from direct_costs
+    where team_id <> 'platform'
+    group by usage_date, currency, team_id, project_id
+),
+
+in_reporting_currency as (
+    select
+        by_currency.usage_date,
+        by_currency.team_id,
+        by_currency.project_id,
+        {{ times_rate('by_currency.amount', "coalesce(currencies.rate_to_reporting, case when by_currency.currency = '" ~ var('reporting_currency') ~ "' then cast(1 as numeric(38, 9)) else cast(0 as numeric(38, 9)) end)") }} as amount
+    from by_currency
+    left join currencies
+        on by_currency.currency = currencies.currency and {{ valid_on('currencies', 'by_currency.usage_date') }}
+),
+
+final as (
+    select
+        usage_date,
+        'direct_cost' as overhead_base,
+        team_id,
+        project_id,
+        {{ nano_units('greatest(sum(amount), 0)') }} as weight
+    from in_reporting_currency
+    group by usage_date, team_id, project_id
+    union all
+    select
+        usage_date,
+        'gpu_hours' as overhead_base,
+        team_id,
+        project_id,
+        sum(quantity) as weight
+    from drivers
+    group by usage_date, team_id, project_id
+)
+
+select * from final

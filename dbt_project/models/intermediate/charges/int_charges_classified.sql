@@ -1,0 +1,78 @@
+-- grain: one row per bill line and UTC day that it may cost something on
+-- The first cost rule valid on the day decides what a line is: component, pool, driver, owner, spread.
+with charges as (
+    select
+        charges.*,
+        {{ key_of(['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tags']) }} as subject_key
+    from {{ ref('stg_billing__charges') }} as charges
+),
+
+rules as (
+    select * from {{ ref('stg_policy__cost_rules') }}
+),
+
+subjects as (
+    select distinct
+        subject_key,
+        provider,
+        charge_category,
+        service_name,
+        sku_id,
+        resource_id,
+        tags
+    from charges
+),
+
+subject_days as (
+    select distinct
+        subject_key,
+        usage_date
+    from charges
+),
+
+matches as (
+    {{ rule_matches('subjects', 'rules', ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id'], {'tags': 'tag'}) }}
+),
+
+first_rules as (
+    {{ first_rule_of_day('subject_days', 'matches', 'rules') }}
+),
+
+classified as (
+    select
+        charges.*,
+        rules.policy_row as cost_rule,
+        coalesce(rules.component, 'other') as rule_component,
+        rules.pool_id as rule_pool_id,
+        rules.driver,
+        coalesce(rules.has_owner, false) as has_owner,
+        charges.charge_category <> 'Usage' and (
+            rules.spread = 'billing_period'
+            or (
+                rules.spread is null
+                and (
+                    charges.charge_category in ('Credit', 'Adjustment', 'Tax')
+                    or (charges.charge_category = 'Purchase' and charges.charge_frequency = 'One-Time')
+                )
+            )
+        ) as is_spread_over_billing_period
+    from charges
+    left join first_rules
+        on charges.subject_key = first_rules.subject_key and charges.usage_date = first_rules.usage_date
+    left join rules on first_rules.rule_order = rules.rule_order
+),
+
+final as (
+    select
+        classified.*,
+        case when is_spread_over_billing_period then billing_period_start_ms else charge_start_ms end as spread_start_ms,
+        case
+            when is_spread_over_billing_period then billing_period_end_ms
+            -- An instantaneous charge lives in its first millisecond.
+            when charge_end_ms = charge_start_ms then charge_start_ms + 1
+            else charge_end_ms
+        end as spread_end_ms
+    from classified
+)
+
+select * from final

@@ -1,0 +1,24 @@
+-- grain: one row per UTC day, pool and idle cause: the idle policy that applies, if any does
+with causes as (
+    {%- for cause in ['down', 'reserved', 'stranded', 'unscheduled'] %}
+    select '{{ cause }}' as idle_cause
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+cases as (
+    select
+        pool_days.usage_date,
+        pool_days.pool_id,
+        causes.idle_cause
+    from (select distinct usage_date, pool_id from {{ ref('int_pool_hours') }}) as pool_days
+    cross join causes
+),
+
+policies as (
+    select * from {{ ref('stg_policy__idle_policies') }}
+)
+
+{{ most_specific('cases', 'policies', 'idle_cause', ['policy', 'idle_window', 'policy_row', 'reason']) }}

@@ -1,0 +1,23 @@
+-- grain: one row per row of a policy or effective-dated reference seed
+{%- set seeds = {
+    'teams': 'stg_policy__teams',
+    'projects': 'stg_policy__projects',
+    'payer_rules': 'stg_policy__payer_rules',
+    'cost_rules': 'stg_policy__cost_rules',
+    'pools': 'stg_policy__pools',
+    'allocation_policies': 'stg_policy__allocation_policies',
+    'idle_policies': 'stg_policy__idle_policies',
+    'instance_types': 'stg_reference__instance_types',
+    'currencies': 'stg_reference__currencies',
+} %}
+{% for seed, model in seeds.items() %}
+select
+    '{{ seed }}' as seed_name,
+    policy_row,
+    row_hash,
+    valid_from,
+    valid_to,
+    reason
+from {{ ref(model) }}
+{% if not loop.last %}union all{% endif %}
+{% endfor %}

@@ -1,0 +1,66 @@
+-- grain: one row per team, as its newest row says, with its place in the hierarchy
+-- `platform` keeps what the platform pays, `unattributed` what no rule claims; both always exist.
+with recursive teams as (
+    select
+        team_id,
+        team_name,
+        parent_team_id,
+        cost_centre,
+        headcount
+    from {{ ref('stg_policy__teams') }}
+    qualify row_number() over (partition by team_id order by valid_from desc) = 1
+),
+
+all_teams as (
+    select * from teams
+    union all
+    select
+        built_in.team_id,
+        built_in.team_name,
+        cast(null as {{ dbt.type_string() }}) as parent_team_id,
+        cast(null as {{ dbt.type_string() }}) as cost_centre,
+        cast(null as int64) as headcount
+    from (
+        select 'platform' as team_id, 'Platform' as team_name
+        union all
+        select 'unattributed' as team_id, 'Unattributed' as team_name
+    ) as built_in
+    left join teams on built_in.team_id = teams.team_id
+    where teams.team_id is null
+),
+
+hierarchy as (
+    select
+        team_id,
+        team_id as root_team_id,
+        team_name as team_path,
+        1 as team_level
+    from all_teams
+    where parent_team_id is null
+    union all
+    select
+        all_teams.team_id,
+        hierarchy.root_team_id,
+        hierarchy.team_path || ' / ' || all_teams.team_name as team_path,
+        hierarchy.team_level + 1 as team_level
+    from all_teams
+    inner join hierarchy on all_teams.parent_team_id = hierarchy.team_id
+    where hierarchy.team_level < 20
+),
+
+final as (
+    select
+        all_teams.team_id,
+        all_teams.team_name,
+        all_teams.parent_team_id,
+        hierarchy.root_team_id,
+        hierarchy.team_path,
+        cast(hierarchy.team_level as int64) as team_level,
+        all_teams.cost_centre,
+        all_teams.headcount,
+        all_teams.team_id in ('platform', 'unattributed') as is_built_in
+    from all_teams
+    left join hierarchy on all_teams.team_id = hierarchy.team_id
+)
+
+select * from final

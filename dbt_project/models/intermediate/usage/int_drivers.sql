@@ -1,0 +1,259 @@
+-- grain: one row per UTC day, hour (none for drivers that work by day), pool, driver and payer (down to the job)
+-- The one long table of quantities that costs follow. Quantities are integers in the driver's smallest unit. A new
+-- driver is a new branch of rows here, and no other model changes. Where energy was not measured, `kwh` rows hold GPU
+-- time instead, which serves to split the pool's own energy cost and nothing else (`is_measured` is false).
+{%- set hourly_drivers = {
+    'gpu_seconds': 'gpu_held',
+    'cpu_core_seconds': 'cpu_held',
+    'memory_gib_seconds': 'memory_held',
+    'kwh': 'energy',
+} %}
+
+with job_node_hours as (
+    select * from {{ ref('int_job_node_hours') }}
+),
+
+energy as (
+    select
+        usage_date,
+        hour_ms,
+        pool_id,
+        job_key,
+        sum(weight) as energy,
+        min(case when is_measured then 1 else 0 end) = 1 as is_measured
+    from {{ ref('int_energy') }}
+    where cause = 'used'
+    group by usage_date, hour_ms, pool_id, job_key
+),
+
+job_parts as (
+    select * from {{ ref('int_job_parts') }}
+),
+
+storage_usage as (
+    select * from {{ ref('stg_storage__usage') }}
+),
+
+seats as (
+    select * from {{ ref('stg_license__seats') }}
+),
+
+payers as (
+    select * from {{ ref('int_payers') }}
+),
+
+days as (
+    select * from {{ ref('int_days') }}
+),
+
+-- The pools whose cost follows a driver by day. A pool serves a cluster or one of its partitions (with no cluster: all
+-- of them), a filesystem, or a licensed product.
+serving_pools as (
+    select
+        pools.*,
+        asked_for.driver
+    from {{ ref('stg_policy__pools') }} as pools
+    inner join (
+        select distinct
+            pool_id,
+            driver
+        from {{ ref('stg_policy__cost_rules') }}
+        where driver is not null
+    ) as asked_for
+        on pools.pool_id = asked_for.pool_id
+),
+
+job_hours as (
+    select
+        job_node_hours.usage_date,
+        job_node_hours.hour_ms,
+        job_node_hours.cluster_id,
+        job_node_hours.partition_name,
+        job_node_hours.pool_id,
+        job_node_hours.team_id,
+        job_node_hours.project_id,
+        job_node_hours.user_name,
+        job_node_hours.job_key,
+        sum(job_node_hours.gpu_held) as gpu_held,
+        sum(job_node_hours.cpu_held) as cpu_held,
+        sum(job_node_hours.memory_held) as memory_held,
+        max(energy.energy) as energy,
+        max(case when energy.is_measured then 1 else 0 end) = 1 as is_energy_measured
+    from job_node_hours
+    left join energy
+        on
+            job_node_hours.usage_date = energy.usage_date
+            and job_node_hours.hour_ms = energy.hour_ms
+            and job_node_hours.pool_id = energy.pool_id
+            and job_node_hours.job_key = energy.job_key
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+),
+
+hourly as (
+    {%- for driver, column in hourly_drivers.items() %}
+    select
+        usage_date,
+        hour_ms,
+        cluster_id,
+        partition_name,
+        pool_id,
+        '{{ driver }}' as driver,
+        team_id,
+        project_id,
+        user_name,
+        job_key,
+        {{ 'is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
+        {{ column }} as quantity
+    from job_hours
+    where {{ column }} > 0
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+served as (
+    select
+        hourly.usage_date,
+        cast(null as int64) as hour_ms,
+        serving_pools.pool_id,
+        hourly.driver,
+        hourly.team_id,
+        hourly.project_id,
+        hourly.user_name,
+        hourly.job_key,
+        sum(hourly.quantity) as quantity
+    from hourly
+    inner join serving_pools
+        on
+            hourly.driver = serving_pools.driver
+            and serving_pools.pool_kind <> 'compute'
+            and (serving_pools.cluster_id is null or hourly.cluster_id = serving_pools.cluster_id)
+            and (serving_pools.partition_name is null or hourly.partition_name = serving_pools.partition_name)
+            and {{ valid_on('serving_pools', 'hourly.usage_date') }}
+    where hourly.is_measured
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+),
+
+sent as (
+    select
+        job_parts.usage_date,
+        cast(null as int64) as hour_ms,
+        serving_pools.pool_id,
+        'bytes_out' as driver,
+        job_parts.team_id,
+        job_parts.project_id,
+        job_parts.payer_user_name as user_name,
+        job_parts.job_key,
+        sum(
+            case
+                when job_parts.end_ms = job_parts.start_ms then {{ as_weight('job_parts.bytes_out') }}
+                else {{ share('job_parts.bytes_out', '(job_parts.part_end_ms - job_parts.part_start_ms)', '(job_parts.end_ms - job_parts.start_ms)', 0) }}
+            end
+        ) as quantity
+    from job_parts
+    inner join serving_pools
+        on
+            serving_pools.driver = 'bytes_out'
+            and (serving_pools.cluster_id is null or job_parts.cluster_id = serving_pools.cluster_id)
+            and (serving_pools.partition_name is null or job_parts.payer_partition_name = serving_pools.partition_name)
+            and {{ valid_on('serving_pools', 'job_parts.usage_date') }}
+    where job_parts.bytes_out > 0
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+),
+
+stored as (
+    select
+        storage_usage.usage_date,
+        cast(null as int64) as hour_ms,
+        serving_pools.pool_id,
+        'gib_hours_stored' as driver,
+        coalesce(payers.team_id, 'unattributed') as team_id,
+        payers.project_id,
+        storage_usage.user_name,
+        cast(null as {{ dbt.type_string() }}) as job_key,
+        sum(
+            {{ share('storage_usage.stored_bytes', '1', '1048576', 0) }} * (
+                least(storage_usage.end_ms, days.day_end_ms) - greatest(storage_usage.start_ms, days.day_start_ms)
+            )
+        ) as quantity
+    from storage_usage
+    inner join days on storage_usage.usage_date = days.usage_date
+    inner join serving_pools
+        on
+            storage_usage.filesystem = serving_pools.resource
+            and serving_pools.driver = 'gib_hours_stored'
+            and {{ valid_on('serving_pools', 'storage_usage.usage_date') }}
+    left join payers
+        on
+            storage_usage.usage_date = payers.usage_date
+            and {{ payer_subject_key(account='storage_usage.account', user_name='storage_usage.user_name', path='storage_usage.path') }} = payers.subject_key
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+),
+
+seated as (
+    select
+        seats.usage_date,
+        cast(null as int64) as hour_ms,
+        serving_pools.pool_id,
+        'seat_hours' as driver,
+        coalesce(payers.team_id, 'unattributed') as team_id,
+        payers.project_id,
+        seats.user_name,
+        cast(null as {{ dbt.type_string() }}) as job_key,
+        sum({{ as_weight('seats.seats') }} * (least(seats.end_ms, days.day_end_ms) - greatest(seats.start_ms, days.day_start_ms))) as quantity
+    from seats
+    inner join days on seats.usage_date = days.usage_date
+    inner join serving_pools
+        on
+            seats.product = serving_pools.resource
+            and serving_pools.driver = 'seat_hours'
+            and {{ valid_on('serving_pools', 'seats.usage_date') }}
+    left join payers
+        on
+            seats.usage_date = payers.usage_date
+            and {{ payer_subject_key(account='seats.account', user_name='seats.user_name') }} = payers.subject_key
+    group by 1, 2, 3, 4, 5, 6, 7, 8
+),
+
+daily as (
+    select * from served
+    union all
+    select * from sent
+    union all
+    select * from stored
+    union all
+    select * from seated
+),
+
+final as (
+    select
+        usage_date,
+        hour_ms,
+        pool_id,
+        driver,
+        team_id,
+        project_id,
+        user_name,
+        job_key,
+        is_measured,
+        sum(quantity) as quantity
+    from hourly
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+    union all
+    select
+        usage_date,
+        hour_ms,
+        pool_id,
+        driver,
+        team_id,
+        project_id,
+        user_name,
+        job_key,
+        true as is_measured,
+        quantity
+    from daily
+    where quantity > 0
+)
+
+select * from final

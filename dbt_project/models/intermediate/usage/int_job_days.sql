@@ -1,0 +1,36 @@
+-- grain: one row per job run and UTC day that it overlaps, with what the scheduler said of it
+with job_parts as (
+    select * from {{ ref('int_job_parts') }}
+),
+
+final as (
+    select
+        usage_date,
+        job_key,
+        min(job_id) as job_id,
+        min(array_job_id) as array_job_id,
+        min(cluster_id) as cluster_id,
+        min(scheduler) as scheduler,
+        min(team_id) as team_id,
+        min(project_id) as project_id,
+        min(payer_user_name) as user_name,
+        min(account) as account,
+        min(namespace) as namespace,
+        min(payer_partition_name) as partition_name,
+        min(qos) as qos,
+        min(job_name) as job_name,
+        min(state) as state,
+        min(exit_code) as exit_code,
+        min(payer_rule) as payer_rule,
+        min(submit_at) as submit_at,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        count(*) as part_count,
+        max(case when is_running then 1 else 0 end) = 1 as is_running,
+        max(case when is_cpu_request_missing or is_memory_request_missing then 1 else 0 end) = 1 as is_request_missing,
+        sum(gpu_units) as gpu_units
+    from job_parts
+    group by usage_date, job_key
+)
+
+select * from final

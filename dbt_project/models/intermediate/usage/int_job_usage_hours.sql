@@ -1,0 +1,54 @@
+-- grain: one row per job run, node, pool and hour: what it held, how busy it kept it, what energy it drew
+{%- set node_hour = ['usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
+
+with job_node_hours as (
+    select * from {{ ref('int_job_node_hours') }}
+),
+
+gpu_hours as (
+    select * from {{ ref('int_gpu_hours') }}
+    where part_id is not null
+),
+
+energy as (
+    select * from {{ ref('int_energy') }}
+    where cause = 'used'
+),
+
+parts as (
+    select
+        job_node_hours.*,
+        gpu_hours.busy_sampled_ms,
+        gpu_hours.busy_millipercent_ms
+    from job_node_hours
+    left join gpu_hours
+        on {{ equal_on('job_node_hours', 'gpu_hours', node_hour) }} and job_node_hours.part_id = gpu_hours.part_id
+),
+
+jobs as (
+    select
+        {{ qualified('parts', node_hour) }},
+        parts.job_key,
+        parts.team_id,
+        parts.project_id,
+        parts.user_name,
+        max(parts.held_ms) as held_ms,
+        sum(parts.gpu_held) as gpu_held,
+        sum(parts.cpu_held) as cpu_held,
+        sum(parts.memory_held) as memory_held,
+        sum(parts.busy_sampled_ms) as busy_sampled_ms,
+        sum(parts.busy_millipercent_ms) as busy_millipercent_ms
+    from parts
+    group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.team_id, parts.project_id, parts.user_name
+),
+
+final as (
+    select
+        jobs.*,
+        energy.weight as energy,
+        coalesce(energy.is_measured, false) as is_energy_measured
+    from jobs
+    left join energy on {{ equal_on('jobs', 'energy', node_hour) }} and jobs.job_key = energy.job_key
+)
+
+select * from final

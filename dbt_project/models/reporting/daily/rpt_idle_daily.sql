@@ -1,0 +1,52 @@
+-- grain: one row per UTC day, pool, hourly component, currency and idle cause
+with pool_hours as (
+    select * from {{ ref('fct_pool_hours') }}
+    where {{ in_window('usage_date') }}
+),
+
+pools as (
+    select * from {{ ref('dim_pools') }}
+),
+
+causes as (
+    {%- for cause in ['down', 'reserved', 'stranded', 'unscheduled'] %}
+    select
+        usage_date,
+        pool_id,
+        component,
+        currency,
+        '{{ cause }}' as idle_cause,
+        sum({{ cause }}_hours) as idle_hours,
+        sum(capacity_hours) as capacity_hours,
+        sum({{ cause }}_cost) as idle_cost,
+        sum(cost) as pool_cost
+    from pool_hours
+    group by usage_date, pool_id, component, currency
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+final as (
+    select
+        causes.usage_date,
+        {{ month_of('causes.usage_date') }} as month_date,
+        causes.pool_id,
+        coalesce(pools.pool_name, causes.pool_id) as pool_name,
+        pools.cluster_id,
+        pools.gpu_model,
+        pools.purchase_class,
+        causes.component,
+        causes.currency,
+        causes.idle_cause,
+        cast(causes.idle_hours as numeric(38, 9)) as idle_hours,
+        cast(causes.capacity_hours as numeric(38, 9)) as capacity_hours,
+        {{ quotient(nano_units('causes.idle_hours'), nano_units('causes.capacity_hours')) }} as idle_share,
+        cast(causes.idle_cost as numeric(38, 9)) as idle_cost,
+        cast(causes.pool_cost as numeric(38, 9)) as pool_cost
+    from causes
+    left join pools on causes.pool_id = pools.pool_id
+)
+
+select * from final

@@ -1,0 +1,125 @@
+-- grain: one row per UTC day, job run, pool and currency
+with allocations as (
+    select * from {{ ref('fct_cost_allocations') }}
+    where {{ in_window('usage_date') }} and job_key is not null
+),
+
+usage_hours as (
+    select * from {{ ref('fct_job_usage_hourly') }}
+    where {{ in_window('usage_date') }}
+),
+
+job_days as (
+    select * from {{ ref('fct_job_days') }}
+    where {{ in_window('usage_date') }}
+),
+
+teams as (
+    select * from {{ ref('dim_teams') }}
+),
+
+projects as (
+    select * from {{ ref('dim_projects') }}
+),
+
+pools as (
+    select * from {{ ref('dim_pools') }}
+),
+
+costs as (
+    select
+        usage_date,
+        job_key,
+        pool_id,
+        currency,
+        min(team_id) as team_id,
+        min(project_id) as project_id,
+        min(user_name) as user_name,
+        {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
+        cast(sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount else 0 end) as numeric(38, 9)) as {{ component }}_cost,
+        {%- endfor %}
+        cast(
+            sum(
+                case
+                    when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount
+                    else 0
+                end
+            ) as numeric(38, 9)
+        ) as other_direct_cost,
+        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as idle_cost,
+        cast(sum(amount) as numeric(38, 9)) as total_cost
+    from allocations
+    group by usage_date, job_key, pool_id, currency
+),
+
+used as (
+    select
+        usage_date,
+        job_key,
+        pool_id,
+        sum(gpu_seconds) as gpu_seconds,
+        sum(cpu_core_seconds) as cpu_core_seconds,
+        sum(memory_gib_seconds) as memory_gib_seconds,
+        sum(energy_kwh) as energy_kwh,
+        sum(case when busy_share is not null then gpu_seconds else 0 end) as sampled_gpu_seconds,
+        sum(cast(busy_share * gpu_seconds as numeric(38, 9))) as busy_gpu_seconds
+    from usage_hours
+    group by usage_date, job_key, pool_id
+),
+
+weights as (
+    select
+        used.*,
+        {{ nano_units('sampled_gpu_seconds') }} as sampled_weight,
+        {{ nano_units('sampled_gpu_seconds - coalesce(busy_gpu_seconds, 0)') }} as held_idle_weight,
+        {{ nano_units('coalesce(busy_gpu_seconds, 0)') }} as busy_weight
+    from used
+),
+
+final as (
+    select
+        costs.usage_date,
+        {{ month_of('costs.usage_date') }} as month_date,
+        costs.job_key,
+        job_days.job_id,
+        job_days.job_name,
+        job_days.cluster_id,
+        job_days.state,
+        costs.team_id,
+        coalesce(teams.team_name, costs.team_id) as team_name,
+        teams.cost_centre,
+        costs.project_id,
+        coalesce(projects.project_name, costs.project_id) as project_name,
+        costs.user_name,
+        costs.pool_id,
+        coalesce(pools.pool_name, costs.pool_id) as pool_name,
+        pools.gpu_model,
+        costs.currency,
+        costs.gpu_cost,
+        costs.cpu_cost,
+        costs.memory_cost,
+        costs.energy_cost,
+        costs.other_direct_cost,
+        costs.idle_cost,
+        costs.total_cost,
+        {{ share('costs.gpu_cost', 'weights.held_idle_weight', 'weights.sampled_weight') }} as held_idle_cost,
+        {{ seconds_to_hours('weights.gpu_seconds') }} as gpu_hours,
+        {{ seconds_to_hours('weights.cpu_core_seconds') }} as core_hours,
+        {{ seconds_to_hours('weights.memory_gib_seconds') }} as memory_gib_hours,
+        cast(weights.energy_kwh as numeric(38, 9)) as energy_kwh,
+        {{ quotient('weights.busy_weight', 'weights.sampled_weight') }} as busy_share,
+        job_days.start_at,
+        job_days.end_at
+    from costs
+    left join weights
+        on
+            costs.usage_date = weights.usage_date
+            and costs.job_key = weights.job_key
+            and costs.pool_id = weights.pool_id
+    left join job_days on costs.usage_date = job_days.usage_date and costs.job_key = job_days.job_key
+    left join teams on costs.team_id = teams.team_id
+    left join projects on costs.project_id = projects.project_id
+    left join pools on costs.pool_id = pools.pool_id
+)
+
+select * from final

@@ -1,0 +1,102 @@
+-- grain: one row per UTC day, team, project, pool, component and currency
+with allocations as (
+    select * from {{ ref('fct_cost_allocations') }}
+    where {{ in_window('usage_date') }}
+),
+
+usage_hours as (
+    select * from {{ ref('fct_job_usage_hourly') }}
+    where {{ in_window('usage_date') }}
+),
+
+teams as (
+    select * from {{ ref('dim_teams') }}
+),
+
+projects as (
+    select * from {{ ref('dim_projects') }}
+),
+
+pools as (
+    select * from {{ ref('dim_pools') }}
+),
+
+costs as (
+    select
+        usage_date,
+        team_id,
+        project_id,
+        pool_id,
+        component,
+        currency,
+        {%- for kind in ['direct', 'idle', 'shared', 'unattributed'] %}
+        cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
+        {%- endfor %}
+        {%- for cause in ['down', 'reserved', 'stranded', 'unscheduled'] %}
+        cast(sum(case when idle_cause = '{{ cause }}' then amount else 0 end) as numeric(38, 9)) as idle_{{ cause }}_cost,
+        {%- endfor %}
+        cast(sum(amount) as numeric(38, 9)) as total_cost,
+        -- `final` only if every row is.
+        min(cost_status) = 'final' and max(cost_status) = 'final' as is_final
+    from allocations
+    group by usage_date, team_id, project_id, pool_id, component, currency
+),
+
+gpu_use as (
+    select
+        usage_date,
+        team_id,
+        project_id,
+        pool_id,
+        sum(gpu_seconds) as gpu_seconds,
+        sum(case when busy_share is not null then gpu_seconds else 0 end) as sampled_gpu_seconds,
+        -- A product of two nine-decimal numbers has eighteen; nine are kept of each before the sum.
+        sum(cast(busy_share * gpu_seconds as numeric(38, 9))) as busy_gpu_seconds
+    from usage_hours
+    group by usage_date, team_id, project_id, pool_id
+),
+
+final as (
+    select
+        costs.usage_date,
+        {{ month_of('costs.usage_date') }} as month_date,
+        costs.team_id,
+        coalesce(teams.team_name, costs.team_id) as team_name,
+        teams.team_path,
+        teams.cost_centre,
+        costs.project_id,
+        coalesce(projects.project_name, costs.project_id) as project_name,
+        costs.pool_id,
+        coalesce(pools.pool_name, costs.pool_id) as pool_name,
+        pools.cluster_id,
+        pools.gpu_model,
+        pools.purchase_class,
+        costs.component,
+        costs.currency,
+        costs.direct_cost,
+        costs.idle_cost,
+        costs.shared_cost,
+        costs.unattributed_cost,
+        costs.idle_down_cost,
+        costs.idle_reserved_cost,
+        costs.idle_stranded_cost,
+        costs.idle_unscheduled_cost,
+        costs.total_cost,
+        {{ seconds_to_hours('gpu_use.gpu_seconds') }} as gpu_hours,
+        {{ seconds_to_hours('gpu_use.sampled_gpu_seconds') }} as sampled_gpu_hours,
+        {{ seconds_to_hours('gpu_use.busy_gpu_seconds') }} as busy_gpu_hours,
+        case when costs.is_final then 'final' else 'provisional' end as cost_status
+    from costs
+    left join teams on costs.team_id = teams.team_id
+    left join projects on costs.project_id = projects.project_id
+    left join pools on costs.pool_id = pools.pool_id
+    left join gpu_use
+        on
+            costs.component = 'gpu'
+            and costs.usage_date = gpu_use.usage_date
+            and costs.team_id = gpu_use.team_id
+            and coalesce(costs.project_id, '') = coalesce(gpu_use.project_id, '')
+            and costs.pool_id = gpu_use.pool_id
+)
+
+select * from final

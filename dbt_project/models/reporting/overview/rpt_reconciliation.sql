@@ -1,0 +1,110 @@
+-- grain: one row per provider, invoice and currency
+-- Ties the books to the invoice: billed = allocatable + paid ahead - released + outside the built days, and
+-- allocated = allocatable. What lies outside is computed from the lines and the calendar, not as the remainder.
+with billed as (
+    select * from {{ ref('fct_billed_costs') }}
+),
+
+allocations as (
+    select * from {{ ref('fct_cost_allocations') }}
+),
+
+built_days as (
+    select usage_date from {{ ref('fct_days') }}
+),
+
+lines as (
+    select
+        charge_key,
+        min(provider) as provider,
+        min(invoice_id) as invoice_id,
+        min(currency) as currency,
+        min(billing_period_date) as billing_period_date,
+        min(line_billed_cost) as line_billed_cost,
+        min({{ milliseconds('spread_start_at') }}) as start_ms,
+        min({{ milliseconds('spread_end_at') }}) as end_ms,
+        cast(sum(billed_cost) as numeric(38, 9)) as billed_cost,
+        cast(sum(allocatable_cost) as numeric(38, 9)) as allocatable_cost,
+        cast(sum(greatest(billed_cost - allocatable_cost, 0)) as numeric(38, 9)) as paid_ahead_cost,
+        cast(sum(greatest(allocatable_cost - billed_cost, 0)) as numeric(38, 9)) as released_cost,
+        min(cost_status) as first_status,
+        max(cost_status) as last_status
+    from billed
+    group by charge_key
+),
+
+line_days as (
+    select
+        lines.charge_key,
+        day_ms
+    from lines
+    {{ cross_join_series(floor_divide('lines.start_ms', '86400000') ~ ' * 86400000', 'lines.end_ms', 86400000, 'day_ms') }}
+),
+
+outside as (
+    select
+        lines.charge_key,
+        cast(sum(
+            {{ share('lines.line_billed_cost', '(least(line_days.day_ms + 86400000, lines.end_ms) - lines.start_ms)', '(lines.end_ms - lines.start_ms)') }}
+            - {{ share('lines.line_billed_cost', '(greatest(line_days.day_ms, lines.start_ms) - lines.start_ms)', '(lines.end_ms - lines.start_ms)') }}
+        ) as numeric(38, 9)) as outside_cost
+    from line_days
+    inner join lines on line_days.charge_key = lines.charge_key
+    left join built_days on {{ date_of('line_days.day_ms') }} = built_days.usage_date
+    where built_days.usage_date is null
+    group by lines.charge_key
+),
+
+invoices as (
+    select
+        lines.provider,
+        lines.invoice_id,
+        lines.currency,
+        min(lines.billing_period_date) as billing_period_date,
+        count(*) as line_count,
+        cast(sum(lines.line_billed_cost) as numeric(38, 9)) as billed_cost,
+        cast(sum(lines.allocatable_cost) as numeric(38, 9)) as allocatable_cost,
+        cast(sum(lines.paid_ahead_cost) as numeric(38, 9)) as paid_ahead_cost,
+        cast(sum(lines.released_cost) as numeric(38, 9)) as released_cost,
+        cast(sum(coalesce(outside.outside_cost, 0)) as numeric(38, 9)) as outside_cost,
+        case when min(lines.first_status) = 'final' and max(lines.last_status) = 'final' then 'final' else 'provisional' end as cost_status
+    from lines
+    left join outside on lines.charge_key = outside.charge_key
+    group by lines.provider, lines.invoice_id, lines.currency
+),
+
+-- Allocations are not kept per invoice; each day x pool x component x currency must tie, and their gaps are shown here.
+gaps as (
+    select
+        costs.currency,
+        cast(sum(costs.allocatable_cost) as numeric(38, 9)) as allocatable_cost,
+        cast(sum(costs.allocated_cost) as numeric(38, 9)) as allocated_cost
+    from (
+        select currency, allocatable_cost, cast(0 as numeric(38, 9)) as allocated_cost from billed
+        union all
+        select currency, cast(0 as numeric(38, 9)) as allocatable_cost, amount as allocated_cost from allocations
+    ) as costs
+    group by costs.currency
+)
+
+select
+    invoices.provider,
+    invoices.invoice_id,
+    invoices.currency,
+    invoices.billing_period_date,
+    invoices.line_count,
+    invoices.billed_cost,
+    invoices.allocatable_cost,
+    invoices.paid_ahead_cost,
+    invoices.released_cost,
+    invoices.outside_cost,
+    cast(
+        invoices.billed_cost - invoices.allocatable_cost - invoices.paid_ahead_cost + invoices.released_cost - invoices.outside_cost
+        as numeric(38, 9)
+    ) as billed_difference,
+    gaps.allocatable_cost as currency_allocatable_cost,
+    gaps.allocated_cost as currency_allocated_cost,
+    cast(gaps.allocatable_cost - gaps.allocated_cost as numeric(38, 9)) as allocated_difference,
+    invoices.cost_status
+from invoices
+inner join gaps on invoices.currency = gaps.currency

@@ -1,0 +1,8 @@
+-- grain: one row per cost component
+select
+    component,
+    component_name,
+    cost_grain,
+    driver,
+    description
+from {{ ref('components') }}

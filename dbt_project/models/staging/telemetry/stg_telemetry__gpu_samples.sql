@@ -1,0 +1,21 @@
+-- grain: one row per sample of a GPU (or MIG instance)
+-- Gauges become integers, so that sums are the same in any order. Blanks are no data, and neither is what a MIG
+-- instance reports of its whole device (a constant zero utilization, the power of all instances together).
+select
+    date as usage_date,
+    cluster_id,
+    node_name,
+    gpu_index,
+    part_id,
+    {{ milliseconds('sampled_at') }} as sampled_ms,
+    interval_ms,
+    case
+        when gpu_instance is null and util_percent >= 0 and util_percent <= 100
+            then {{ whole('util_percent * 1000') }}
+    end as busy_millipercent,
+    case
+        when gpu_instance is null and power_watts >= 0 and power_watts < 1e15
+            then {{ whole('power_watts * 1000') }}
+    end as power_milliwatts
+from {{ source('landing', 'gpu_samples') }}
+where {{ in_window('date') }}

@@ -1,0 +1,1 @@
+"""Which node was in which pool."""

@@ -1,0 +1,1 @@
+"""Licences in use."""

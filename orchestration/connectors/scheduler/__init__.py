@@ -1,0 +1,1 @@
+"""What the schedulers ran, and what they could not run on."""

@@ -1,0 +1,133 @@
+"""Times as Slurm prints them: epoch seconds, or local time without a zone.
+
+A local time in the hour that autumn repeats means two instants. Both are worked out, and the caller picks the one
+that fits the job's elapsed time; the database's own conversion would silently take one of them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from datetime import timezone as fixed_zone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+UNKNOWN = ("Unknown", "None", "N/A", "(null)", "0")
+UTC = fixed_zone.utc
+
+
+@lru_cache(maxsize=64)
+def offset_periods(zone: str, first_year: int, last_year: int) -> list[tuple[datetime, datetime, int]]:
+    """UTC instants [from, to) and the zone's offset in seconds, over whole years and a day around them."""
+    tz = ZoneInfo(zone)
+    start = datetime(first_year, 1, 1, tzinfo=UTC) - timedelta(days=2)
+    stop = datetime(last_year + 1, 1, 1, tzinfo=UTC) + timedelta(days=2)
+
+    def offset(at: datetime) -> int:
+        return int(at.astimezone(tz).utcoffset().total_seconds())  # type: ignore[union-attr]
+
+    periods, since, at = [], start, start
+    while at < stop:
+        step = at + timedelta(days=1)
+        if offset(step) != offset(at):
+            low, high = 0, 86_400
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (
+                    (middle, high) if offset(at + timedelta(seconds=middle)) == offset(at) else (low, middle)
+                )
+            change = at + timedelta(seconds=high)
+            periods.append((since, change, offset(at)))
+            since = change
+        at = step
+    return [*periods, (since, stop, offset(since))]
+
+
+def candidates_sql(column: str, zone: str | None, first_year: int, last_year: int) -> str:
+    """SQL for the list of instants (earliest first) that a printed time can mean.
+
+    Empty list: unreadable. NULL: Slurm does not know. A local time in spring's gap never was on a clock; it is read
+    with the offset before the gap, as a clock that nobody had set yet.
+    """
+    unknown = ", ".join(f"'{word}'" for word in UNKNOWN)
+    epoch = f"[to_timestamp(cast({column} as bigint))]"
+    zoned = f"list_filter([try_cast({column} as timestamptz)], lambda x: x is not null)"
+    if zone is None:
+        local = "cast([] as timestamptz[])"
+    else:
+        periods = offset_periods(zone, first_year, last_year)
+        naive = f"try_cast({column} as timestamp)"
+        fits = [
+            f"case when {naive} >= {_ts(low, offset)} and {naive} < {_ts(high, offset)} then {_shift(naive, offset)} end"
+            for low, high, offset in periods
+        ]
+        gaps = [
+            f"when {naive} >= {_ts(high, offset)} and {naive} < {_ts(high, later)} then {_shift(naive, offset)}"
+            for (_, high, offset), (_, _, later) in zip(periods, periods[1:], strict=False)
+            if later > offset
+        ]
+        all_fits = f"list_filter([{', '.join(fits)}], lambda x: x is not null)"
+        in_gap = f"case {' '.join(gaps)} end" if gaps else "cast(null as timestamptz)"
+        local = (
+            f"case when {naive} is null then cast([] as timestamptz[]) when {in_gap} is not null then [{in_gap}]"
+            f" else list_sort({all_fits}) end"
+        )
+    return (
+        f"case when {column} is null or {column} in ({unknown}) then null"
+        f" when regexp_full_match({column}, '[0-9]{{6,11}}') then {epoch}"
+        f" when regexp_full_match({column}, '.*[0-9](Z|[+-][0-9][0-9]:?[0-9][0-9])') then {zoned}"
+        f" else {local} end"
+    )
+
+
+def pick_sql(held: str, delivered: str) -> str:
+    """SQL for which pair of the lists `starts` and `ends` is meant: 'first start, first end' is '11', and so on.
+
+    `held` is the number of seconds between start and end, or NULL. For an open record the end is its delivery, and
+    the nearest start is taken: guessing another one than the final record will show would make two jobs of one.
+    """
+    lasted = "epoch_us({end}) - epoch_us({start}) = {held} * 1000000"
+    pairs = [("11", 1, 1), ("12", 1, 2), ("21", 2, 1), ("22", 2, 2)]
+    exact = " ".join(
+        f"when {lasted.format(end=f'ends[{end}]', start=f'starts[{start}]', held=held)} then '{name}'"
+        for name, start, end in pairs
+    )
+    away = "abs(epoch({delivered}) - epoch(starts[{nth}]) - {held})"
+    second, first = (away.format(delivered=delivered, nth=nth, held=held) for nth in (2, 1))
+    return f"""
+        case
+            when len(starts) = 1 and coalesce(len(ends), 1) = 1 then '11'
+            when ends is null and {second} < {first} then '21'
+            when ends is null then '11'
+            {exact}
+            when ends[1] < starts[1] and ends[2] >= starts[1] then '12'
+            else '11'
+        end"""
+
+
+def picked(times: str, place: int) -> str:
+    """The chosen one of `starts` (place 1) or `ends` (place 2)."""
+    return f"{times}[cast(pick[{place}] as bigint)]"
+
+
+def _ts(instant: datetime, offset: int) -> str:
+    """An instant as that period's local clock shows it."""
+    return f"timestamp '{(instant + timedelta(seconds=offset)).strftime('%Y-%m-%d %H:%M:%S')}'"
+
+
+def _shift(naive: str, offset: int) -> str:
+    return f"cast({naive} - to_seconds({offset}) as timestamptz)"
+
+
+def read_local(text: str, zone: str | None) -> datetime | None:
+    """One printed time in Python, for the small dumps; the first of two possible instants."""
+    text = text.strip()
+    if not text or text in UNKNOWN:
+        return None
+    if text.isdigit():
+        return datetime.fromtimestamp(int(text), UTC)
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        if zone is None:
+            raise LookupError(text)
+        at = at.replace(tzinfo=ZoneInfo(zone), fold=0)
+    return at.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""Who stores how much where."""

@@ -1,0 +1,202 @@
+"""Running dbt inside this process, warm: one call per window of days, with the parsed project kept on disk.
+
+A cold `dbt` spends six seconds importing and parsing before it does anything; here the parsed manifest is kept
+beside the workspace and read back in half a second, until a file of the project changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from orchestration.errors import ApportionError
+from orchestration.workspace import PROJECT_ROOT, Workspace
+
+EventCallback = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Half-open UTC days [start, end)."""
+
+    start: date
+    end: date
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise ApportionError(
+                f"the window {self.start} to {self.end} holds no day",
+                "the end is exclusive: give the day after the last one",
+            )
+
+    @property
+    def days(self) -> int:
+        return (self.end - self.start).days
+
+
+@dataclass(frozen=True)
+class DbtRun:
+    """What dbt did: its per-node results, in the order in which they finished."""
+
+    results: Sequence[Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+def build_arguments(
+    window: Window, select: str | None = None, tests: bool = True, full_parse: bool = False
+) -> list[str]:
+    """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
+    arguments = [
+        "--quiet",
+        "--no-use-colors",
+        "--log-level-file",
+        "none",
+        *(["--no-partial-parse"] if full_parse else []),
+        "build",
+        "--vars",
+        json.dumps({"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}),
+    ]
+    if select:
+        arguments += ["--select", *select.split()]
+    if not tests:
+        arguments += ["--exclude-resource-type", "test", "unit_test"]
+    return arguments
+
+
+def build(
+    workspace: Workspace,
+    window: Window,
+    *,
+    select: str | None = None,
+    tests: bool = True,
+    on_event: EventCallback | None = None,
+) -> DbtRun:
+    """Builds (and tests) the models for a window. Raises an ApportionError that names what failed, and the rows."""
+    result = invoke(workspace, build_arguments(window, select, tests), on_event)
+    results = list(getattr(result.result, "results", None) or [])
+    if not result.success:
+        raise _failure(workspace, result, results)
+    if not results:
+        raise ApportionError(
+            f"dbt had nothing to do for the selection {select!r}",
+            "check the names after --select: tags and fqn: selectors do not depend on the working directory",
+        )
+    return DbtRun(results)
+
+
+def invoke(workspace: Workspace, arguments: Sequence[str], on_event: EventCallback | None = None) -> Any:
+    """One dbt command on this workspace, with the prepared manifest. Returns dbt's own result object."""
+    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+    from dbt.cli.main import dbtRunner
+    from dbt.contracts.graph.manifest import Manifest
+
+    prepare(workspace)
+    with _environment(workspace):
+        manifest = Manifest.from_msgpack((workspace.dbt_target / "partial_parse.msgpack").read_bytes())
+        manifest.build_flat_graph()
+        workspace.warehouse.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return dbtRunner(manifest=manifest, callbacks=[on_event] if on_event else []).invoke(
+                [*arguments, "--project-dir", str(workspace.dbt_project)]
+            )
+        finally:
+            # The adapter keeps the file open, which would lock everybody else out until this process ends.
+            DuckDBConnectionManager.close_all_connections()
+
+
+def prepare(workspace: Workspace) -> Path:
+    """Parses the project if any of its files changed since the last time; returns the path of manifest.json."""
+    manifest = workspace.dbt_target / "manifest.json"
+    stamp = workspace.dbt_target / "project.sha256"
+    fingerprint = _fingerprint(workspace)
+    if manifest.exists() and stamp.exists() and stamp.read_text() == fingerprint:
+        return manifest
+    from dbt.cli.main import dbtRunner
+
+    with _environment(workspace):
+        result = dbtRunner().invoke(
+            [
+                "--quiet",
+                "--log-level-file",
+                "none",
+                "--no-partial-parse",
+                "parse",
+                "--project-dir",
+                str(workspace.dbt_project),
+            ]
+        )
+    if not result.success:
+        raise ApportionError(
+            f"dbt cannot read the project: {result.exception}",
+            "mend the model, macro or YAML file that the message names",
+        )
+    stamp.write_text(fingerprint)
+    return manifest
+
+
+def _fingerprint(workspace: Workspace) -> str:
+    """Changes when a file of the project does: names, sizes and times of change of everything dbt parses."""
+    digest = hashlib.sha256(str(workspace.dbt_project).encode())
+    folders = [PROJECT_ROOT / "dbt_project", workspace.seeds / "policy", workspace.seeds / "reference"]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    for path in sorted([*files, PROJECT_ROOT / "profiles" / "profiles.yml"]):
+        if "target" in path.parts or "logs" in path.parts:
+            continue
+        status = path.stat()
+        # A seed's rows are read when it is loaded, not when it is parsed: only its presence matters here.
+        detail = "" if path.suffix == ".csv" else f"{status.st_size}:{status.st_mtime_ns}"
+        digest.update(f"{path}:{detail}\n".encode())
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _environment(workspace: Workspace) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(workspace.environment())
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> ApportionError:
+    failed = [one for one in results if str(one.status) in ("error", "fail")]
+    if not failed:
+        return ApportionError(f"dbt failed: {result.exception}")
+    lines = []
+    for one in failed[:5]:
+        lines.append(f"{one.node.resource_type} {one.node.name}: {(one.message or '').strip()}")
+        if one.node.resource_type == "test" and str(one.status) == "fail":
+            lines += [f"    {row}" for row in _offending_rows(workspace, one.node.compiled_code)]
+    if len(failed) > 5:
+        lines.append(f"… and {len(failed) - 5} more")
+    return ApportionError(
+        "the build stopped:\n  " + "\n  ".join(lines),
+        "mend the row or the model that is named; nothing downstream of it was changed",
+    )
+
+
+def _offending_rows(workspace: Workspace, sql: str, limit: int = 3) -> list[str]:
+    """The first rows that a failed test returned: a test that names the row saves the search for it."""
+    import duckdb
+
+    try:
+        with duckdb.connect(str(workspace.warehouse), read_only=True) as connection:
+            cursor = connection.execute(f"select * from ({sql}) limit {limit}")
+            names = [column[0] for column in cursor.description]
+            return [
+                ", ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
+                for row in cursor.fetchall()
+            ]
+    except duckdb.Error:
+        return []

@@ -1,0 +1,54 @@
+"""The demo company: a generated inbox in the raw formats that real vendors use.
+
+Three clusters, 480 GPUs, about 25,000 jobs and 24 million telemetry samples over 35 days, with the awkward
+things that real data has. The same seed gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .billing import write_billing
+from .clock import MAX_DAYS
+from .other_files import write_cost_sheet, write_inventory, write_licenses, write_storage
+from .pod_files import write_pods
+from .slurm_files import write_slurm
+from .telemetry import write_telemetry
+from .world import build_world
+
+WRITERS = (
+    write_telemetry,  # the longest by far, and mostly outside the interpreter's lock: the others run beside it
+    write_inventory,
+    write_slurm,
+    write_pods,
+    write_billing,
+    write_cost_sheet,
+    write_storage,
+    write_licenses,
+)
+
+
+def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, int]:
+    """Write `<data_dir>/inbox`, replacing an older one, and return what it holds.
+
+    Everything is written beside the inbox and renamed into place, so that a generation that is killed leaves
+    the older inbox or none, never half of one.
+    """
+    if not 1 <= days <= MAX_DAYS:
+        raise ValueError(f"the demo company has a history of 1 to {MAX_DAYS} days, not {days}")
+    data_dir.mkdir(parents=True, exist_ok=True)
+    beside, inbox, older = (data_dir / name for name in ("inbox.new", "inbox", "inbox.old"))
+    for leftover in (beside, older):
+        shutil.rmtree(leftover, ignore_errors=True)
+    world = build_world(seed, days)
+    counts: dict[str, int] = {}
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for written in pool.map(lambda write: write(beside, world), WRITERS):
+            counts |= written
+    if inbox.exists():
+        inbox.rename(older)
+    beside.rename(inbox)
+    shutil.rmtree(older, ignore_errors=True)
+    return counts

@@ -1,0 +1,77 @@
+"""Deliveries: which files a source has, when each came, and for which days each says it is complete.
+
+All of it is read from the file name, because that is what an administrator controls in a cron line:
+`sacct_2026-01-05_20260106T001500Z.psv` is complete for 5 January and was delivered at 00:15 the next day.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from orchestration.connectors.base import Delivery
+from orchestration.errors import ApportionError
+from orchestration.landing.spans import ONE_DAY, Span
+
+_STAMP = re.compile(r"(?<!\d)(\d{8}T\d{6})Z(?![0-9A-Za-z])")
+_RANGE = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)(?!\d)")
+_DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
+_MONTH = re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?!\d|-\d)")
+
+
+def discover(pattern: str, *, source: str, optional: bool) -> list[Delivery]:
+    """The files of a pattern, oldest delivery first; of equally old ones the later name counts as newer."""
+    root = _fixed_part(pattern)
+    found = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
+    deliveries = [delivery(path, root) for path in found if path.is_file()]
+    if not deliveries and not optional:
+        raise ApportionError(
+            f"source '{source}': no file matches {pattern}",
+            "put the files there, correct the path in the sources file, or set 'optional: true' for this source",
+        )
+    return sorted(deliveries, key=lambda d: (d.delivered_at, d.name))
+
+
+def delivery(path: Path, root: Path) -> Delivery:
+    stat = path.stat()
+    name = path.relative_to(root).as_posix()
+    try:
+        delivered_at = _delivered_at(path.name) or datetime.fromtimestamp(stat.st_mtime_ns // 10**9, UTC)
+        declared = _declared(path.name)
+    except ValueError as error:
+        raise ApportionError(
+            f"{path}: the file name has a date that does not exist ({error})", "rename the file"
+        ) from error
+    if declared and declared[1] <= declared[0]:
+        raise ApportionError(
+            f"{path}: the window in the file name is empty: {declared[0]} to {declared[1]}",
+            "name the file <from>_<to> with the day after its last day as <to>",
+        )
+    return Delivery(path, name, delivered_at, declared, stat.st_size, stat.st_mtime_ns)
+
+
+def _fixed_part(pattern: str) -> Path:
+    """The folder above the first wildcard."""
+    parts = Path(pattern).parts
+    fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    return Path(*parts[:fixed])
+
+
+def _delivered_at(name: str) -> datetime | None:
+    found = _STAMP.search(name)
+    return datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC) if found else None
+
+
+def _declared(name: str) -> Span | None:
+    name = _STAMP.sub("", name)
+    if found := _RANGE.search(name):
+        return date.fromisoformat(found[1]), date.fromisoformat(found[2])
+    if found := _DAY.search(name):
+        day = date.fromisoformat(found[1])
+        return day, day + ONE_DAY
+    if found := _MONTH.search(name):
+        year, month = int(found[1]), int(found[2])
+        return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+    return None
