@@ -19,7 +19,7 @@ from .telemetry import write_telemetry
 from .world import build_world
 
 WRITERS = (
-    write_telemetry,  # the longest by far, and mostly outside the interpreter's lock: the others run beside it
+    write_telemetry,  # the longest by far, mostly outside the interpreter's lock: the others run beside it
     write_inventory,
     write_slurm,
     write_pods,

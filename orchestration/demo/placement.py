@@ -166,7 +166,7 @@ class _Scheduler:
         """The node was taken away under the job: it starts again from its last checkpoint, or not at all."""
         self._finish(run, now, state)
         request = run.request
-        if request.requeue:
+        if request.requeue and (request.kind or request.cluster != "nimbus"):  # nobody restarts a bare pod
             kept = 0 if request.kind == "ReplicaSet" else max(0, now - run.start - HOUR)
             left = max(MINUTE, run.ends_at - run.start - kept)
             self.queues.setdefault(request.partition, []).append((now, left, request))

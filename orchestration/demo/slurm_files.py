@@ -201,8 +201,8 @@ def _bracket(digits: list[str]) -> str:
 # ── events and reservations ──────────────────────────────────────────────────────────────────────────
 def _events(cluster: str, outages: list[Outage], day: int, taken: int) -> Iterator[str]:
     yield EVENT_HEADER
-    registered = _time(cluster, PERIOD_START - 200 * DAY)
-    yield f"{cluster}|{_ANY_NODE[cluster]}||{registered}|Unknown|200-00:00:00||0|Cluster Registered TRES||cpu=1"
+    since = _time(cluster, PERIOD_START - 200 * DAY)
+    yield f"{cluster}|{_ANY_NODE[cluster]}||{since}|Unknown|200-00:00:00||0|Cluster Registered TRES||cpu=1"
     together: dict[tuple, list[str]] = {}
     for outage in outages:
         ends = outage.end if outage.end is not None else taken
@@ -216,8 +216,8 @@ def _events(cluster: str, outages: list[Outage], day: int, taken: int) -> Iterat
         raw = 513 if state == "DRAIN" else 1
         lasted = _clock((end if end is not None else taken) - start)
         yield (
-            f"{cluster}||{node_list(nodes)}|{_time(cluster, start)}|{_time(cluster, end)}|{lasted}|{state}|{raw}|"
-            f"{reason}|root(0)|{_NODE_TRES[cluster]}"
+            f"{cluster}||{node_list(nodes)}|{_time(cluster, start)}|{_time(cluster, end)}|{lasted}|{state}|"
+            f"{raw}|{reason}|root(0)|{_NODE_TRES[cluster]}"
         )
     if (day - PERIOD_START) // DAY == 2:
         yield f"{cluster}||{_ANY_NODE[cluster]}|not-a-time|Unknown|00:00:00|DOWN|1|clock was wrong|root(0)|"
@@ -245,6 +245,6 @@ MaxStartDelay=(null)"""
     if (day - PERIOD_START) // DAY == 3:
         blocks.append(
             f"ReservationName=typo StartTime=soon EndTime={_time(cluster, day + DAY)} Duration=1-00:00:00"
-            f"{separator}Nodes={_ANY_NODE[cluster]} NodeCnt=1{separator}Users=(null) Accounts=nlp State=INACTIVE"
+            f"{separator}Nodes={_ANY_NODE[cluster]} NodeCnt=1{separator}Users=(null) Accounts=nlp"
         )
     yield ("\n\n" if cluster == "alps" else "\n").join(blocks) or "No reservations in the system"

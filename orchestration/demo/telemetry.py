@@ -85,7 +85,7 @@ def _write_cluster(inbox: Path, world: World, cluster: str) -> int:
             compression_level=1,
             row_group_size=131_072,
             use_dictionary=[name for name in table.column_names if name not in _DELTA],
-            column_encoding={name: "DELTA_BINARY_PACKED" for name in _DELTA},
+            column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"),
             write_statistics=["timestamp", "Hostname"],
             store_schema=True,
         )
@@ -130,7 +130,7 @@ def _minute(second: int, day: int) -> int:
 
 
 def _paint(world: World, cluster: str, day: int, row: dict[str, int], slots: int) -> _Painted:
-    """Let the day's runs mark the GPUs that they hold. Row of a GPU: node × 8 + index; MIG slices at the end."""
+    """Let the day's runs mark the GPUs that they hold. Rows: node × 8 + GPU, then MIG slices."""
     painted = _Painted(
         np.zeros((slots, MINUTES), dtype=np.int32),
         np.zeros((slots, MINUTES), dtype=np.int16),
@@ -200,7 +200,7 @@ def _day_table(world: World, cluster: str, day: int, counters: dict[str, np.ndar
     idle, full = (np.array(list(watts.values()))[model_row] for watts in (IDLE_WATTS, FULL_WATTS))
     # tenths of a watt, so that the column has few distinct values
     tenths = idle[:, None] * 10 + util * ((full - idle) * 10)[:, None] // 100
-    tenths = tenths + (shiver * 3 if models else 0)
+    tenths = tenths + shiver * 3
     energy = _energy(world, cluster, day, nodes, owner, tenths, kept, counters)
     sizes = np.array(list(GPU_MEMORY_MIB.values()))[[list(GPU_MEMORY_MIB).index(models[n]) for n in nodes]][
         owner
@@ -252,7 +252,7 @@ def _coded(codes: np.ndarray, names: list[str]) -> pa.DictionaryArray:
 
 def _label_columns(cluster: str, label: np.ndarray, labels: list[str]) -> dict[str, pa.Array]:
     if cluster != "nimbus":
-        return {"hpc_job": _coded(label - 1, labels[1:])}
+        return {"hpc_job": _unique(label, labels)}
     return {
         "hpc_job": pa.nulls(len(label), pa.string()),
         "namespace": _unique(label, [text.partition("/")[0] for text in labels]),
@@ -261,7 +261,10 @@ def _label_columns(cluster: str, label: np.ndarray, labels: list[str]) -> dict[s
 
 
 def _unique(label: np.ndarray, names: list[str]) -> pa.DictionaryArray:
-    """Like `_coded`, for labels of which several have the same name. Code 0 is nobody."""
+    """Like `_coded`, for labels of which several have the same name (a requeued job). Code 0 is nobody.
+
+    A dictionary with repeated values is not written the same way each time.
+    """
     distinct = sorted(set(names[1:]))
     codes = np.array([-1, *(distinct.index(name) for name in names[1:])], dtype=np.int32)
     return _coded(codes[label], distinct)

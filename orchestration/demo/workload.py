@@ -228,7 +228,7 @@ def _request(rng: np.random.Generator, demand: Demand, day: int, submit: int, dr
 def _cores_and_memory(
     rng: np.random.Generator, demand: Demand, machine: company.MachineType, gpus: int, size: int
 ) -> tuple[int, float]:
-    """Cores and GiB per node. Some ask for far more cores than their GPUs' share, which strands other GPUs."""
+    """Cores and GiB per node. Some ask for more cores than their GPUs' share, which strands other GPUs."""
     if machine.gpus == 0:
         return size, min(size * _pick(rng, (1.5, 2.0, 3.5), (1, 1, 1)), machine.memory_gib)
     if demand.partition == "mig":

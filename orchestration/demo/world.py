@@ -146,4 +146,5 @@ def _controller(request: Request) -> str:
         return request.name
     if request.kind == "StatefulSet":
         return f"notebook-{request.user}-{request.number}"
-    return f"{request.name}-{request.array_number or request.number}"
+    # bare pods have no controller that could be shared, so each has its own name
+    return f"{request.name}-{request.array_number if request.kind and request.array_size else request.number}"

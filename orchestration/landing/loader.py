@@ -129,7 +129,8 @@ def _write(
         day_files.write_landings(data_dir, source.name, day, landings)
         if any(entry["rows"] for entry in landings):
             report.days_written.append(day)
-        if before != {entry["table_name"]: entry["content_hash"] for entry in landings}:
+        after = {entry["table_name"]: entry["content_hash"] for entry in landings}
+        if after != (before or dict.fromkeys(after, EMPTY[1])):
             report.days_changed.append(day)
 
 

@@ -198,22 +198,27 @@ def _stage(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[in
 
 
 def _count_days(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[int, list[Span]]:
-    starts = load.table.starts
     found: dict[int, list[Span]] = {}
+    ranks = dict(con.execute("select file, rank from deliveries").fetchall())
+    for file, day in reading.proven.items():
+        load.day_rows[ranks[file], day] = reading.counts[file]
+        found[ranks[file]] = [(day, day + ONE_DAY)]
+    doubtful = [file for file in ranks if file not in reading.proven]
+    if not doubtful:
+        return found
     has_bad = False
-    for rank, day, is_bad, rows in con.execute(
+    for file, is_bad, day, rows in con.execute(
         f"""
-        select d.rank, c.day, c.is_bad, c.rows from (
-            select file, bad_reason is not null as is_bad, case when not is_bad then cast({starts} as date) end as day,
-                count(*) as rows
-            from ({reading.rows}) group by all
-        ) as c join deliveries as d using (file)
+        select file, bad_reason is not null as is_bad,
+            case when not is_bad then cast({load.table.starts} as date) end as day, count(*) as rows
+        from ({reading.rows}) where file in ({", ".join(map(str, doubtful))})
+        group by all
         """
     ).fetchall():
         has_bad |= is_bad
         if not is_bad:
-            load.day_rows[rank, day] = rows
-            found.setdefault(rank, []).append((day, day + ONE_DAY))
+            load.day_rows[ranks[file], day] = rows
+            found.setdefault(ranks[file], []).append((day, day + ONE_DAY))
     if has_bad:
         _take_bad(con, load, f"({reading.rows})")
     return found

@@ -7,12 +7,14 @@ themselves, and landing a day is one pass from Parquet to Parquet. Blank values 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
-from orchestration.connectors.sql import first_reason, identifier, literal
+from orchestration.connectors.sql import first_reason, identifier, literal, quoted
 from orchestration.errors import ApportionError
 from orchestration.settings import TelemetrySource
 
@@ -29,23 +31,36 @@ GAUGES = {
 
 def feeds(source: TelemetrySource) -> list[Feed]:
     def read(con: DuckDBPyConnection, deliveries: Sequence[Delivery]) -> Reading:
-        selects, counts = [], []
-        for file, delivery in enumerate(deliveries):
-            types, rows = _describe(con, delivery)
-            selects.append(_select(source, file, delivery, types))
-            counts.append(rows)
-        return Reading(" union all ".join(selects), counts)
+        described = [_describe(con, delivery) for delivery in deliveries]
+        selects = [_select(source, file, d, described[file].types) for file, d in enumerate(deliveries)]
+        return Reading(
+            " union all ".join(selects),
+            [facts.rows for facts in described],
+            proven={file: facts.proven for file, facts in enumerate(described) if facts.proven},
+        )
 
     return [Feed("gpu_samples", source.path, read)]
 
 
-def _describe(con: DuckDBPyConnection, delivery: Delivery) -> tuple[dict[str, str], int]:
+@dataclass(frozen=True)
+class _Facts:
+    """What a Parquet file says about itself in its footer."""
+
+    types: dict[str, str]
+    rows: int
+    proven: date | None
+
+
+def _describe(con: DuckDBPyConnection, delivery: Delivery) -> _Facts:
     path = literal(str(delivery.path))
     try:
-        types = {
-            name: kind for name, kind, *_ in con.execute(f"describe from read_parquet({path})").fetchall()
-        }
-        rows = con.execute(f"select sum(num_rows) from parquet_file_metadata({path})").fetchall()[0][0]
+        types = {name: kind for name, kind, *_ in con.execute(f"describe from read_parquet({path})").fetchall()}
+        groups = con.execute(
+            f"""
+            select path_in_schema, row_group_num_rows, stats_null_count, stats_min_value, stats_max_value
+            from parquet_metadata({path}) where path_in_schema in ({quoted(REQUIRED)})
+            """
+        ).fetchall()
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise ApportionError(
@@ -58,7 +73,40 @@ def _describe(con: DuckDBPyConnection, delivery: Delivery) -> tuple[dict[str, st
             f"{delivery.path}: missing column {', '.join(absent)}",
             "deliver the file with dcgm-exporter's column names",
         )
-    return types, int(rows)
+    rows = sum(count for name, count, *_ in groups if name == "timestamp")
+    proven = _proven_day(types, groups)
+    if proven and not _has_statistics(groups, "gpu"):
+        # A narrow column, quickly read where its writer left the statistics out.
+        odd = con.execute(f"select count(*) from read_parquet({path}) where gpu is null or gpu < 0").fetchall()
+        proven = None if odd[0][0] else proven
+    return _Facts(types, rows, proven)
+
+
+Group = tuple[str, int, int | None, str | None, str | None]
+"""Column, rows, nulls, least and greatest value of a row group."""
+
+
+def _has_statistics(groups: list[Group], column: str) -> bool:
+    return all(low is not None for name, _, _, low, _ in groups if name == column)
+
+
+def _proven_day(types: dict[str, str], groups: list[Group]) -> date | None:
+    """The one day of a file without bad rows, if the statistics of its row groups are enough to know."""
+    whole = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
+    if not types["timestamp"].startswith("TIMESTAMP") or types["gpu"] not in whole:
+        return None
+    if any(types.get(field) == "VARCHAR" for field in GAUGES.values()):
+        return None
+    found = set()
+    for name, _, nulls, low, high in groups:
+        if name == "gpu":
+            if low is not None and (nulls != 0 or low.startswith("-")):
+                return None
+        elif nulls != 0 or not low or not high:
+            return None
+        elif name == "timestamp":
+            found |= {low[:10], high[:10]}
+    return date.fromisoformat(found.pop()) if len(found) == 1 else None
 
 
 def _select(source: TelemetrySource, file: int, delivery: Delivery, types: dict[str, str]) -> str:
