@@ -51,20 +51,12 @@ class DbtRun:
         return len(self.results)
 
 
-def build_arguments(
-    window: Window, select: str | None = None, tests: bool = True, full_parse: bool = False
-) -> list[str]:
+def build_arguments(window: Window | None, select: str | None = None, tests: bool = True) -> list[str]:
     """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
-    arguments = [
-        "--quiet",
-        "--no-use-colors",
-        "--log-level-file",
-        "none",
-        *(["--no-partial-parse"] if full_parse else []),
-        "build",
-        "--vars",
-        json.dumps({"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}),
-    ]
+    arguments = ["--quiet", "--no-use-colors", "--log-level-file", "none", "build"]
+    if window:
+        days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
+        arguments += ["--vars", json.dumps(days)]
     if select:
         arguments += ["--select", *select.split()]
     if not tests:
@@ -78,13 +70,14 @@ def build(
     *,
     select: str | None = None,
     tests: bool = True,
+    warehouse: Path | None = None,
     on_event: EventCallback | None = None,
 ) -> DbtRun:
     """Builds (and tests) the models for a window. Raises an ApportionError that names what failed, and the rows."""
-    result = invoke(workspace, build_arguments(window, select, tests), on_event)
+    result = invoke(workspace, build_arguments(window, select, tests), on_event, warehouse)
     results = list(getattr(result.result, "results", None) or [])
     if not result.success:
-        raise _failure(workspace, result, results)
+        raise failure(workspace, result, results)
     if not results:
         raise ApportionError(
             f"dbt had nothing to do for the selection {select!r}",
@@ -93,14 +86,22 @@ def build(
     return DbtRun(results)
 
 
-def invoke(workspace: Workspace, arguments: Sequence[str], on_event: EventCallback | None = None) -> Any:
-    """One dbt command on this workspace, with the prepared manifest. Returns dbt's own result object."""
+def invoke(
+    workspace: Workspace,
+    arguments: Sequence[str],
+    on_event: EventCallback | None = None,
+    warehouse: Path | None = None,
+) -> Any:
+    """One dbt command on this workspace, with the prepared manifest. Returns dbt's own result object.
+
+    `warehouse` is another DuckDB file than the workspace's own, for questions that must not touch the books.
+    """
     from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.cli.main import dbtRunner
     from dbt.contracts.graph.manifest import Manifest
 
     prepare(workspace)
-    with _environment(workspace):
+    with _environment(workspace, warehouse):
         manifest = Manifest.from_msgpack((workspace.dbt_target / "partial_parse.msgpack").read_bytes())
         manifest.build_flat_graph()
         workspace.warehouse.parent.mkdir(parents=True, exist_ok=True)
@@ -159,9 +160,10 @@ def _fingerprint(workspace: Workspace) -> str:
 
 
 @contextlib.contextmanager
-def _environment(workspace: Workspace) -> Iterator[None]:
+def _environment(workspace: Workspace, warehouse: Path | None = None) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(workspace.environment())
+    os.environ["APPORTION_WAREHOUSE"] = str(warehouse or workspace.warehouse)
     try:
         yield
     finally:
@@ -169,7 +171,8 @@ def _environment(workspace: Workspace) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> ApportionError:
+def failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> ApportionError:
+    """A failed dbt run as one message: which node, what it said, and the rows that a test found."""
     failed = [one for one in results if str(one.status) in ("error", "fail")]
     if not failed:
         return ApportionError(f"dbt failed: {result.exception}")

@@ -7,6 +7,7 @@ every error names the file, the source, the field and what to do.
 from __future__ import annotations
 
 import difflib
+import glob
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -65,9 +66,7 @@ class SlurmSource(_Source):
             try:
                 ZoneInfo(zone)
             except (KeyError, ValueError, OSError) as error:
-                raise ValueError(
-                    f"unknown time zone '{zone}'; use an IANA name such as Europe/Zurich"
-                ) from error
+                raise ValueError(f"unknown time zone '{zone}'; use an IANA name such as Europe/Zurich") from error
         return zone
 
 
@@ -153,8 +152,7 @@ def load_sources(path: Path, data_dir: Path) -> list[Source]:
         sources.append(_with_paths(source, path, data_dir))
     if problems:
         raise ApportionError(
-            f"{path}: "
-            + ("\n".join(["not valid:", *(f"  {p}" for p in problems)]) if problems[1:] else problems[0]),
+            f"{path}: " + ("\n".join(["not valid:", *(f"  {p}" for p in problems)]) if problems[1:] else problems[0]),
             "correct the entry and run again; docs/adding-a-source.md describes every field",
         )
     return sources
@@ -200,15 +198,18 @@ def _explain(problem: Any, entry: Any) -> str:
     if kind == "missing":
         return f"field '{field}': missing; add it"
     if field == "area":
-        return f"field 'area': {problem['input']!r} does not fit; kind '{entry['kind']}' belongs to area '{_KINDS[entry['kind']]}'"
+        right = f"kind '{entry['kind']}' belongs to area '{_KINDS[entry['kind']]}'"
+        return f"field 'area': {problem['input']!r} does not fit; {right}"
     if field == "name":
         return f"field 'name': {problem['input']!r} is not a name; use lower-case letters, digits and _"
     return f"field '{field}': {problem['msg'].removeprefix('Value error, ')}"
 
 
 def _with_paths(source: Source, path: Path, data_dir: Path) -> Source:
+    # Wildcards are the source's own; brackets in the name of a folder above it are just letters.
+    base, data = (glob.escape(str(folder.resolve())) for folder in (path.parent, data_dir))
     resolved = {
-        field: str(path.parent.resolve() / value.replace(DATA_PLACEHOLDER, str(data_dir.resolve())))
+        field: str(Path(base) / value.replace(DATA_PLACEHOLDER, data))
         for field in PATH_FIELDS
         if (value := getattr(source, field, None)) is not None
     }

@@ -32,9 +32,7 @@ class Workspace:
     data: Path
 
     @classmethod
-    def locate(
-        cls, sources: Path | None = None, seeds: Path | None = None, data: Path | None = None
-    ) -> Workspace:
+    def locate(cls, sources: Path | None = None, seeds: Path | None = None, data: Path | None = None) -> Workspace:
         """Each part from the argument, else from its environment variable, else the project's own."""
 
         def choose(argument: Path | None, variable: str, default: Path) -> Path:

@@ -1,4 +1,5 @@
-"""Connectors: one module per kind of source, which knows its vendor's format and nothing of what happens next."""
+"""Connectors: one module per kind of source, which knows its vendor's format and nothing of what happens
+next."""
 
 from __future__ import annotations
 

@@ -44,14 +44,15 @@ class Reading:
     """The outcome of reading some deliveries, to be queried and never fetched as a whole."""
 
     rows: str
-    """A SELECT with the table's content columns plus `file` (ordinal), `line`, `bad_reason` and `skip_reason`.
-    A row with a bad_reason is quarantined, one with a skip_reason is of no interest (a job step), and only
-    rows with neither are records."""
+    """A SELECT with the table's content columns plus `file` (ordinal), `line`, `bad_reason` and
+    `skip_reason`. A row with a bad_reason is quarantined, one with a skip_reason is of no interest (a job
+    step), and only rows with neither are records."""
     counts: list[int]
     """Rows found in each file, counted apart from `rows` so that a loss would show."""
     rejects: list[Reject] = field(default_factory=list)
     proven: dict[int, date] = field(default_factory=dict)
-    """Files whose own statistics prove that every row is good and of this one day: nobody needs to look inside."""
+    """Files whose own statistics prove that every row is good and of this one day: nobody needs to look
+    inside."""
     notes: dict[str, int] = field(default_factory=dict)
     """Things worth counting that are no mistakes, such as ambiguous local hours."""
 

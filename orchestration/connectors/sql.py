@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
@@ -11,6 +13,20 @@ from duckdb import DuckDBPyConnection
 def literal(text: str) -> str:
     """A string as SQL text."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def constant(*values: str, choice: str | None = None) -> str:
+    """Text that is the same on millions of rows: as an enumeration it is written a sixth faster.
+
+    In the file it is plain text all the same. With several values, `choice` is SQL that gives one of them.
+    """
+    names = ", ".join(map(literal, values))
+    return f"cast({choice or literal(values[0])} as enum({names}))"
+
+
+def file_literal(path: Path) -> str:
+    """A path as SQL text for readers, which would take brackets in it for a pattern."""
+    return literal(glob.escape(str(path)))
 
 
 def identifier(name: str) -> str:
@@ -39,7 +55,8 @@ def _plausible(value: str, kind: str) -> str:
 
 def whole(column: str) -> str:
     """Text to a whole number; 3.7 is not rounded to 4 behind anybody's back."""
-    return f"(case when regexp_full_match(trim({column}), '[+-]?[0-9]+(\\.0*)?') then try_cast({column} as bigint) end)"
+    digits = r"'[+-]?[0-9]+(\.0*)?'"
+    return f"(case when regexp_full_match(trim({column}), {digits}) then try_cast({column} as bigint) end)"
 
 
 def thousandths(column: str) -> str:

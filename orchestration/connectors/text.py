@@ -1,9 +1,9 @@
 """Text files into DuckDB: every line exactly once, with its line number, in bounded memory.
 
 Delivered text is broken in ways that a CSV reader either refuses (losing the whole file) or skips (losing the
-line without a trace): truncated lines, quotes that never close, bad UTF-8, byte-order marks. Here a file is read
-in blocks of whole lines, lines are numbered before they are parsed, and what cannot be parsed comes back as a
-`Reject`. The work per line happens inside Arrow and DuckDB, not in Python.
+line without a trace): truncated lines, quotes that never close, bad UTF-8, byte-order marks. Here a file is
+read in blocks of whole lines, lines are numbered before they are parsed, and what cannot be parsed comes back
+as a `Reject`. The work per line happens inside Arrow and DuckDB, not in Python.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class _Sink:
 def load_lines(
     con: DuckDBPyConnection, table: str, deliveries: Sequence[Delivery], *, header: bool
 ) -> tuple[list[str], list[int]]:
-    """Non-empty lines of all files into temp table (file, line, raw); returns headers and line counts by file."""
+    """Non-empty lines of all files into temp table (file, line, raw); returns headers and line counts by
+    file."""
     sink = _Sink(con, table, pa.schema([("file", pa.int64()), ("line", pa.int64()), ("raw", pa.string())]))
     headers, counts = [""] * len(deliveries), [0] * len(deliveries)
     for file, delivery in enumerate(deliveries):
@@ -198,9 +199,7 @@ class _CsvFile:
                 if held and position - done + len(held) > LONGEST_RECORD:
                     yield from self._give_up(held)
                     held = []
-                between = list(
-                    zip(number[done:position].tolist(), lines[done:position].to_pylist(), strict=True)
-                )
+                between = list(zip(number[done:position].tolist(), lines[done:position].to_pylist(), strict=True))
                 if held:
                     held += between
                 elif between:
@@ -244,9 +243,7 @@ class _CsvFile:
         self.count += 1
         self.rejects.append(Reject(self._file, number, "a quote is never closed", raw))
         if held[1:]:
-            yield from self._parse(
-                np.array([n for n, _ in held[1:]]), pa.array([line for _, line in held[1:]])
-            )
+            yield from self._parse(np.array([n for n, _ in held[1:]]), pa.array([line for _, line in held[1:]]))
 
     def _parse(self, number: np.ndarray, lines: pa.Array) -> Iterator[pa.Table]:
         filled = pc.not_equal(lines, "")
@@ -306,9 +303,7 @@ class _CsvFile:
 
 def columns_of(header: str, delimiter: str) -> dict[str, int]:
     """Where each column of a delimited header is, counted from 1 as SQL lists are."""
-    return {
-        name.strip(): place for place, name in enumerate(header.split(delimiter), start=1) if name.strip()
-    }
+    return {name.strip(): place for place, name in enumerate(header.split(delimiter), start=1) if name.strip()}
 
 
 def select_fields(
@@ -335,7 +330,7 @@ def select_fields(
         if absent:
             raise ApportionError(
                 f"{deliveries[files[0]].path}, line 1: missing column {', '.join(absent)}",
-                f"print these columns too, separated by {delimiter!r} (setting 'delimiter'), with a header line",
+                f"print these columns too, with a header line, separated by {delimiter!r} (see 'delimiter')",
             )
         fields = ", ".join(
             f"nullif(trim(cells[{place[name]}]), '') as {identifier(name)}"

@@ -10,13 +10,20 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from orchestration.errors import ApportionError
+
 from .billing import write_billing
-from .clock import MAX_DAYS
+from .clock import FIRST_DAY, MAX_DAYS
 from .other_files import write_cost_sheet, write_inventory, write_licenses, write_storage
 from .pod_files import write_pods
 from .slurm_files import write_slurm
 from .telemetry import write_telemetry
 from .world import build_world
+
+__all__ = ["FIRST_DAY", "generate"]
+
+MARKER = ".generated"
+"""In every generated inbox, so that a real one is never mistaken for it and replaced."""
 
 WRITERS = (
     write_telemetry,  # the longest by far, mostly outside the interpreter's lock: the others run beside it
@@ -40,6 +47,11 @@ def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, i
         raise ValueError(f"the demo company has a history of 1 to {MAX_DAYS} days, not {days}")
     data_dir.mkdir(parents=True, exist_ok=True)
     beside, inbox, older = (data_dir / name for name in ("inbox.new", "inbox", "inbox.old"))
+    if inbox.exists() and not (inbox / MARKER).exists():
+        raise ApportionError(
+            f"{inbox} holds files that the demo did not generate",
+            "give the demo a data folder of its own: apportion --data demo-data demo",
+        )
     for leftover in (beside, older):
         shutil.rmtree(leftover, ignore_errors=True)
     world = build_world(seed, days)
@@ -47,6 +59,7 @@ def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, i
     with ThreadPoolExecutor(max_workers=2) as pool:
         for written in pool.map(lambda write: write(beside, world), WRITERS):
             counts |= written
+    (beside / MARKER).touch()
     if inbox.exists():
         inbox.rename(older)
     beside.rename(inbox)

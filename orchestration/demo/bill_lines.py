@@ -232,15 +232,11 @@ def _settlement(start: int, end: int) -> Iterator[Line]:
     length = end - start
     credit = {"category": "Credit", "frequency": "One-Time", "service_category": "Other"}
     yield replace(
-        _paid(
-            start, length, "Virtual Machines", "credit-growth", -12_000 * NANO, "Growth programme", **credit
-        ),
+        _paid(start, length, "Virtual Machines", "credit-growth", -12_000 * NANO, "Growth programme", **credit),
         list_cost=0,
     )
     yield replace(
-        _paid(
-            start, length, "Virtual Machines", "credit-l4-sla", -450_250_000_000, "SLA credit, L4", **credit
-        ),
+        _paid(start, length, "Virtual Machines", "credit-l4-sla", -450_250_000_000, "SLA credit, L4", **credit),
         list_cost=0,
     )
     tax = {"category": "Tax", "frequency": "One-Time", "service_category": "Other"}
@@ -290,9 +286,7 @@ def _one_offs() -> Iterator[Line]:
         description="Refund, disk errors",
         resource_id="vm-refund-a100",
     )
-    yield _paid(
-        at("2026-01-09T14:00"), 0, "Object Storage", "data-import", 120 * NANO, "Import device", tags={}
-    )
+    yield _paid(at("2026-01-09T14:00"), 0, "Object Storage", "data-import", 120 * NANO, "Import device", tags={})
     for day in (at("2026-01-02"), at("2026-01-12")):
         tags = {"owner": "unknown"}
         yield _paid(day, DAY, "Quantum Sandbox", "qpu-minutes", 412_500_000_001, "QPU minutes", tags=tags)

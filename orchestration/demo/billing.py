@@ -119,9 +119,7 @@ def _restated(lines: list[Line]) -> Iterator[Line]:
     cheaper = range(at("2026-01-14"), at("2026-01-16"))
     charged_in_error = next(line.resource_id for line in week if line.sku == "h100-8-on-demand")
     for line in week:
-        if line.resource_id == charged_in_error or (
-            line.sku == "egress-cirrus" and line.start == at("2026-01-16")
-        ):
+        if line.resource_id == charged_in_error or (line.sku == "egress-cirrus" and line.start == at("2026-01-16")):
             continue
         if line.sku.endswith("-spot") and line.start in cheaper:
             cost = line.billed * 97 // 100
@@ -156,6 +154,4 @@ def _broken() -> Iterator[list[str]]:
 
 def _paid_line(day: int) -> Line:
     cost = 12_500_000_000
-    return Line(
-        day, day + DAY, "Object Storage", "storage-standard", cost, cost, cost, description="Broken row"
-    )
+    return Line(day, day + DAY, "Object Storage", "storage-standard", cost, cost, cost, description="Broken row")

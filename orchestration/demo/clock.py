@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 
 import numpy as np
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
-PERIOD_START = 1_767_225_600
-"""2026-01-01T00:00:00Z, the first day that the inbox describes."""
+FIRST_DAY = date(2026, 1, 1)
+"""The first day that the inbox describes."""
+PERIOD_START = int(datetime.combine(FIRST_DAY, datetime.min.time(), UTC).timestamp())
 MAX_DAYS = 35
 """The fleet's history (drained rack, moved nodes, restated week) is written for these days."""
 WARM_UP = 3 * DAY
@@ -65,6 +66,4 @@ def dice(seed: int, *names: str | int) -> np.random.Generator:
 
     Names are hashed with crc32 because Python's `hash` of a string differs from process to process.
     """
-    return np.random.default_rng(
-        [seed, *(n if isinstance(n, int) else zlib.crc32(n.encode()) for n in names)]
-    )
+    return np.random.default_rng([seed, *(n if isinstance(n, int) else zlib.crc32(n.encode()) for n in names)])

@@ -47,9 +47,7 @@ _CORES = {4: 0.3, 8: 0.25, 16: 0.2, 32: 0.15, 64: 0.07, 128: 0.03}
 
 DEMANDS = (
     Demand("alps", "batch", "alps-a100", 258, 0.86, _SIZES, 14, 60, _VISION, (34, 47)),
-    Demand(
-        "alps", "interactive", "alps-a100-interactive", 46, 0.5, {1: 0.8, 2: 0.2}, 50, 10, _VISION, (9, 9)
-    ),
+    Demand("alps", "interactive", "alps-a100-interactive", 46, 0.5, {1: 0.8, 2: 0.2}, 50, 10, _VISION, (9, 9)),
     Demand("alps", "cpu", "alps-cpu", 76, 0.45, _CORES, 12, 20, _PRODUCT, (0, 0)),
     Demand("alps", "sim", "alps-cpu", 20, 0.25, {32: 0.7, 64: 0.3}, 60, 20, _SIM, (0, 0)),
     Demand(

@@ -180,13 +180,9 @@ def _outages(seed: int) -> list[Outage]:
         else:
             outages.append(Outage(cluster, node, start, end, "DOWN", reason))
     outages += [
-        Outage(
-            "alps", "alps-r1n05", at("2026-01-10T12:00"), at("2026-01-10T12:00"), "DOWN", "Not responding"
-        ),
+        Outage("alps", "alps-r1n05", at("2026-01-10T12:00"), at("2026-01-10T12:00"), "DOWN", "Not responding"),
         Outage("alps", "alps-r3n04", at("2026-02-03T15:40"), None, "DRAIN", "DIMM errors, waiting for parts"),
-        Outage(
-            "cirrus", "cir-r03", at("2026-01-18T11:24") + 37, at("2026-01-18T12:30"), "DOWN", "Not responding"
-        ),
+        Outage("cirrus", "cir-r03", at("2026-01-18T11:24") + 37, at("2026-01-18T12:30"), "DOWN", "Not responding"),
     ]
     return sorted(outages, key=lambda o: (o.cluster, o.node, o.start))
 
@@ -199,14 +195,12 @@ RESERVATIONS = [
     Reservation(
         "alps",
         "vision-camera-ready",
-        _rack(1, 1, 4),
+        (*_rack(1, 1, 2), *_rack(3, 1, 2)),
         at("2026-01-08T08:00"),
         at("2026-01-12T08:00"),
         ("vision",),
     ),
-    Reservation(
-        "alps", "maint-rack2", _rack(2, 1, 8), at("2026-01-21T06:30"), at("2026-01-22T17:00"), users=("root",)
-    ),
+    Reservation("alps", "maint-rack2", _rack(2, 1, 8), at("2026-01-21T06:30"), at("2026-01-22T17:00"), users=("root",)),
     Reservation(
         "alps",
         "speech-tutorial",
@@ -223,7 +217,5 @@ RESERVATIONS = [
         at("2026-01-29T12:00"),
         ("nlp", "nlp-pretrain"),
     ),
-    Reservation(
-        "cirrus", "partner-demo", ("cir-r13",), at("2026-02-02T08:00"), at("2026-02-02T16:00"), ("guest",)
-    ),
+    Reservation("cirrus", "partner-demo", ("cir-r13",), at("2026-02-02T08:00"), at("2026-02-02T16:00"), ("guest",)),
 ]

@@ -172,9 +172,7 @@ def write_licenses(inbox: Path, world: World) -> dict[str, int]:
             if out < min(end, world.end) and back > start
         ]
         if month == PERIOD_START:
-            rows.append(
-                ("profiler-pro", "amara", PERSONAL_ACCOUNT, "ws-1", "two", iso(start), iso(start + HOUR))
-            )
+            rows.append(("profiler-pro", "amara", PERSONAL_ACCOUNT, "ws-1", "two", iso(start), iso(start + HOUR)))
         write_csv(inbox / "license" / f"seats_{day_name(month)[:7]}.csv", header, rows, taken)
         month = end
     return {"licence checkouts": len(sessions)}
@@ -196,7 +194,5 @@ def _sessions(world: World) -> list[tuple[tuple, int, int]]:
     # someone who never closes it, over the end of the month
     idler = ("profiler-pro", "hugo", PERSONAL_ACCOUNT, "ws-77", 1)
     found.append((idler, at("2026-01-31T16:12"), at("2026-02-03T09:05")))
-    found.append(
-        (("profiler-pro", "guest01", "guest", "ws-78", 1), at("2026-01-02T10:00"), at("2026-01-02T19:30"))
-    )
+    found.append((("profiler-pro", "guest01", "guest", "ws-78", 1), at("2026-01-02T10:00"), at("2026-01-02T19:30")))
     return sorted(session for session in found if session[1] < world.end)

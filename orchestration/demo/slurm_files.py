@@ -114,9 +114,7 @@ def _tres(cluster: str, request: Request, nodes: int) -> str:
     gpus, cores, mib = request.gpus * nodes, request.cores * nodes, request.memory_mib * nodes
     typed, untyped = f"gres/gpu:{_GPU_TYPE[cluster]}={gpus},", f"gres/gpu={gpus},"
     gres = "" if gpus == 0 else typed if kind == 0 else untyped if kind == 1 else typed + untyped
-    memory = (
-        f"{mib}M" if kind == 2 else f"{mib}" if kind == 3 else f"{mib * 1024}K" if kind == 4 else _gib(mib)
-    )
+    memory = f"{mib}M" if kind == 2 else f"{mib}" if kind == 3 else f"{mib * 1024}K" if kind == 4 else _gib(mib)
     return f"cpu={cores},{gres}mem={memory},node={nodes}"
 
 
@@ -132,11 +130,7 @@ def _clock(seconds: int) -> str:
 
 def _never_started(cluster: str, world: World, day: int, taken: int) -> Iterator[str]:
     """Jobs that wait, and jobs that were cancelled while they waited."""
-    queued = [
-        (run.submit, run.request)
-        for run in world.runs[cluster]
-        if run.submit < day + DAY <= taken < run.start
-    ]
+    queued = [(run.submit, run.request) for run in world.runs[cluster] if run.submit < day + DAY <= taken < run.start]
     queued += [(request.submit, request) for request in world.waiting[cluster] if request.submit < day + DAY]
     for submit, request in sorted(queued, key=lambda entry: (entry[0], entry[1].number)):
         times = f"{_time(cluster, submit)}|Unknown|Unknown|0|00:00:00"
@@ -210,9 +204,7 @@ def _events(cluster: str, outages: list[Outage], day: int, taken: int) -> Iterat
         if outage.cluster == cluster and overlaps:
             end = outage.end if outage.end is not None and outage.end <= taken else None
             together.setdefault((outage.start, end, outage.state, outage.reason), []).append(outage.node)
-    for (start, end, state, reason), nodes in sorted(
-        together.items(), key=lambda entry: (entry[0][0], entry[1])
-    ):
+    for (start, end, state, reason), nodes in sorted(together.items(), key=lambda entry: (entry[0][0], entry[1])):
         raw = 513 if state == "DRAIN" else 1
         lasted = _clock((end if end is not None else taken) - start)
         yield (
@@ -232,9 +224,7 @@ def _reservations(cluster: str, found: list[Reservation], day: int, taken: int) 
             state = "ACTIVE" if reservation.start <= taken < reservation.end else "INACTIVE"
             flags = "MAINT,IGNORE_JOBS,SPEC_NODES" if reservation.is_maintenance else "SPEC_NODES"
             times = f"StartTime={_time(cluster, reservation.start)} EndTime={_time(cluster, reservation.end)}"
-            users, accounts = (
-                ",".join(names) or "(null)" for names in (reservation.users, reservation.accounts)
-            )
+            users, accounts = (",".join(names) or "(null)" for names in (reservation.users, reservation.accounts))
             lasts, nodes = _clock(reservation.end - reservation.start), node_list(reservation.nodes)
             block = f"""ReservationName={reservation.name} {times} Duration={lasts}
 Nodes={nodes} NodeCnt={len(reservation.nodes)} Features=(null) PartitionName=(null) Flags={flags}

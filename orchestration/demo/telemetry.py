@@ -86,7 +86,7 @@ def _write_cluster(inbox: Path, world: World, cluster: str) -> int:
             row_group_size=131_072,
             use_dictionary=[name for name in table.column_names if name not in _DELTA],
             column_encoding=dict.fromkeys(_DELTA, "DELTA_BINARY_PACKED"),
-            write_statistics=["timestamp", "Hostname"],
+            write_statistics=["timestamp", "Hostname", "gpu"],
             store_schema=True,
         )
         delivered = day + DAY + HOUR // 2
@@ -103,10 +103,7 @@ def _presence(world: World, cluster: str, day: int) -> tuple[list[str], dict[str
     stays = [
         stay
         for stay in world.fleet.stays
-        if stay.cluster == cluster
-        and stay.machine.gpus
-        and stay.start < day + DAY
-        and (stay.end or day + 1) > day
+        if stay.cluster == cluster and stay.machine.gpus and stay.start < day + DAY and (stay.end or day + 1) > day
     ]
     nodes = sorted({stay.node for stay in stays})
     models = {stay.node: stay.machine.gpu_model for stay in stays}
@@ -144,9 +141,7 @@ def _paint(world: World, cluster: str, day: int, row: dict[str, int], slots: int
         activity = run.request.activity
         painted.trait_table.append((activity.sm_permille, activity.tensor_permille, activity.memory_percent))
         for part in parts(run):
-            painted.labels.append(
-                part.label if cluster != "nimbus" else f"{run.request.namespace}/{part.label}"
-            )
+            painted.labels.append(part.label if cluster != "nimbus" else f"{run.request.namespace}/{part.label}")
             for node, mask in zip(part.nodes, part.gpu_masks, strict=True):
                 first = row[node] * GPUS if not node.endswith("/mig") else slots - MIG_SLICES
                 for gpu in range(mask.bit_length()):
@@ -202,9 +197,7 @@ def _day_table(world: World, cluster: str, day: int, counters: dict[str, np.ndar
     tenths = idle[:, None] * 10 + util * ((full - idle) * 10)[:, None] // 100
     tenths = tenths + shiver * 3
     energy = _energy(world, cluster, day, nodes, owner, tenths, kept, counters)
-    sizes = np.array(list(GPU_MEMORY_MIB.values()))[[list(GPU_MEMORY_MIB).index(models[n]) for n in nodes]][
-        owner
-    ]
+    sizes = np.array(list(GPU_MEMORY_MIB.values()))[[list(GPU_MEMORY_MIB).index(models[n]) for n in nodes]][owner]
     used = 3 + memory[painted.traits] * sizes[:, None] // 100
     is_slice = instance >= 0
     used[is_slice] //= MIG_SLICES
@@ -229,9 +222,7 @@ def _day_table(world: World, cluster: str, day: int, counters: dict[str, np.ndar
         "timestamp": pa.array((day * 1000 + minute * 60_000), pa.timestamp("ms", tz="UTC")),
         "Hostname": _coded(owner[slot], nodes),
         "gpu": pa.array(index[slot]),
-        "GPU_I_ID": _coded(
-            instance[slot] - _FIRST_INSTANCE, [str(_FIRST_INSTANCE + i) for i in range(MIG_SLICES)]
-        ),
+        "GPU_I_ID": _coded(instance[slot] - _FIRST_INSTANCE, [str(_FIRST_INSTANCE + i) for i in range(MIG_SLICES)]),
         **_label_columns(cluster, label, painted.labels),
         "DCGM_FI_DEV_GPU_UTIL": pa.array(column(util)),
         "DCGM_FI_PROF_SM_ACTIVE": pa.array(column((sm_active / 1000).astype(np.float32))),

@@ -67,9 +67,7 @@ class Request:
     array_number: int = 0
 
 
-_HOUR_WEIGHTS = np.array(
-    [2, 1, 1, 1, 1, 2, 4, 7, 9, 10, 10, 9, 8, 9, 10, 9, 8, 7, 5, 4, 4, 3, 3, 2], dtype=float
-)
+_HOUR_WEIGHTS = np.array([2, 1, 1, 1, 1, 2, 4, 7, 9, 10, 10, 9, 8, 9, 10, 9, 8, 7, 5, 4, 4, 3, 3, 2], dtype=float)
 _OUTCOMES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
 _OUTCOME_SHARES = (0.675, 0.155, 0.095, 0.05, 0.025)
 _NAMES = ("train", "finetune", "eval", "sweep", "ablation", "pretrain", "distill", "export", "debug", "embed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
@@ -16,8 +17,8 @@ from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES
 
 SCHEMA_DAY = "date=1970-01-01"
 COPY_OPTIONS = "format parquet, compression zstd, parquet_version v2, dictionary_size_limit 20000"
-"""On GPU samples the second version's integer encodings halve the size, and a small dictionary limit a third of the
-writing time, because gauges hardly repeat."""
+"""On GPU samples the second version's integer encodings halve the size, and a small dictionary limit a third
+of the writing time, because gauges hardly repeat."""
 
 
 def folder(data_dir: Path, table: str, day: date) -> Path:
@@ -63,14 +64,13 @@ def landed_hashes(data_dir: Path, source: str, day: date) -> dict[str, str] | No
 
 def last_landed_day(data_dir: Path) -> date | None:
     """The last day that any source has landed."""
-    names = [
-        path.name for path in (data_dir / "landing" / "landings").glob("date=*") if path.name != SCHEMA_DAY
-    ]
+    names = [path.name for path in (data_dir / "landing" / "landings").glob("date=*") if path.name != SCHEMA_DAY]
     return date.fromisoformat(max(names).removeprefix("date=")) if names else None
 
 
 def ensure_schema_files(data_dir: Path) -> None:
-    """An empty file per table, because a query over a folder without any file is an error and not an empty result."""
+    """An empty file per table, because a query over a folder without any file is an error and not an empty
+    result."""
     with_date = {name: table.schema.append(pa.field("date", pa.date32())) for name, table in TABLES.items()}
     for name, schema in {**with_date, "landings": LANDINGS_SCHEMA}.items():
         target = data_dir / "landing" / name / SCHEMA_DAY / "_schema.parquet"
@@ -87,6 +87,22 @@ def clean_up(data_dir: Path, source: str, tables: Iterable[str]) -> None:
     for table in [*tables, "landings"]:
         for path in landing.glob(f"{table}/date=*/{source}.parquet.tmp-*"):
             path.unlink(missing_ok=True)
+    for path in landing.glob(f"_index/{source}.json.tmp-*"):
+        path.unlink(missing_ok=True)
+    for path in landing.glob("_spill-*"):
+        if not _is_alive(int(path.name.removeprefix("_spill-"))):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Other sources may be landing at this moment, in other processes."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _beside(target: Path) -> Path:

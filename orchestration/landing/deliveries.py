@@ -29,7 +29,7 @@ def discover(pattern: str, *, source: str, optional: bool) -> list[Delivery]:
     if not deliveries and not optional:
         raise ApportionError(
             f"source '{source}': no file matches {pattern}",
-            "put the files there, correct the path in the sources file, or set 'optional: true' for this source",
+            "put the files there, correct the path in the sources file, or set 'optional: true' for it",
         )
     return sorted(deliveries, key=lambda d: (d.delivered_at, d.name))
 

@@ -26,7 +26,7 @@ def session(data_dir: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         }
     )
     try:
-        con.execute("set TimeZone = 'UTC'")
+        con.execute("set TimeZone = 'UTC'; set enable_progress_bar = false")
         yield con
     finally:
         con.close()

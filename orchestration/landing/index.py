@@ -38,9 +38,7 @@ class Index:
     @classmethod
     def load(cls, source: Source, data_dir: Path) -> Index:
         path = data_dir / "landing" / "_index" / f"{source.name}.json"
-        settings = hashlib.md5(
-            f"{FORMAT}{source.model_dump_json()}".encode(), usedforsecurity=False
-        ).hexdigest()
+        settings = hashlib.md5(f"{FORMAT}{source.model_dump_json()}".encode(), usedforsecurity=False).hexdigest()
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
             files = stored["files"] if stored["settings"] == settings else {}
@@ -52,9 +50,7 @@ class Index:
         stored = self._files.get(f"{table}/{delivery.name}")
         if not stored or stored["stat"] != [delivery.size, delivery.mtime_ns, str(delivery.delivered_at)]:
             return None
-        return Coverage(
-            [_span(s) for s in stored["days"]], _span(stored["claims"]) if stored["claims"] else None
-        )
+        return Coverage([_span(s) for s in stored["days"]], _span(stored["claims"]) if stored["claims"] else None)
 
     def put(self, table: str, delivery: Delivery, coverage: Coverage) -> None:
         self._changed = True
@@ -76,9 +72,7 @@ class Index:
         if self._changed:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             beside = self._path.with_name(f"{self._path.name}.tmp-{os.getpid()}")
-            beside.write_text(
-                json.dumps({"settings": self._settings, "files": self._files}), encoding="utf-8"
-            )
+            beside.write_text(json.dumps({"settings": self._settings, "files": self._files}), encoding="utf-8")
             os.replace(beside, self._path)
             self._changed = False
 

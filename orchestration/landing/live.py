@@ -1,20 +1,29 @@
 """Which of the staged records count on which day of the window.
 
-Several deliveries speak about the same day: daily dumps repeat a long job, a restated bill repeats a week. The rules
-below decide per table who is right, from nothing but what was delivered when and for which window it claims to be
-complete. So the outcome depends neither on the order of runs nor on what was landed before.
+Several deliveries speak about the same day: daily dumps repeat a long job, a restated bill repeats a week.
+The rules below decide per table who is right, from nothing but what was delivered when and for which window
+it claims to be complete. So the outcome depends neither on the order of runs nor on what was landed before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from orchestration.landing.spans import Span, days, overlaps
 from orchestration.landing.stage import KEYS, FeedLoad
+
+RESTATED = """c.delivered_at > s.delivered_at and (
+    (
+        c.from_at <= s.charge_start_at and s.charge_end_at <= c.to_at
+        and s.charge_start_at < c.to_at  -- also where the charge has no length
+    )
+    or (c.from_at <= s.billing_period_start_at and s.billing_period_end_at <= c.to_at)
+)"""
+"""Whether a claim `c` of a bill replaces the line `s` of another one."""
 
 
 def make_live(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> str:
@@ -46,9 +55,7 @@ def make_live(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> str:
 
 def winners(load: FeedLoad, day: date) -> list[int]:
     """Ranks of the newest deliveries that are complete for a day; nobody claims it: all of them."""
-    claiming = [
-        rank for rank, d in enumerate(load.deliveries) if d.declared and d.declared[0] <= day < d.declared[1]
-    ]
+    claiming = [rank for rank, d in enumerate(load.deliveries) if d.declared and d.declared[0] <= day < d.declared[1]]
     if not claiming:
         return list(range(len(load.deliveries)))
     newest = load.deliveries[claiming[-1]].delivered_at
@@ -56,7 +63,8 @@ def winners(load: FeedLoad, day: date) -> list[int]:
 
 
 def _newest_version(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    """The newest version of each record, unless a newer complete dump of the day does not know it any more."""
+    """The newest version of each record, unless a newer complete dump of the day does not know it any
+    more."""
     newest: dict[date, object] = {}
     for delivery in load.deliveries:  # oldest first, so the newest claim stays
         if delivery.declared and overlaps([delivery.declared], window):
@@ -73,10 +81,8 @@ def _newest_version(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tu
         f"select * from {load.stage} qualify row_number() over"
         f" (partition by {', '.join(KEYS[load.feed.table])} order by rank desc, line desc) = 1"
     )
-    return (
-        chosen,
-        "left join claims as c on c.date = s.date where s.delivered_at >= coalesce(c.newest_at, s.delivered_at)",
-    )
+    known = "s.delivered_at >= coalesce(c.newest_at, s.delivered_at)"
+    return chosen, f"left join claims as c on c.date = s.date where {known}"
 
 
 def _newest_reading(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
@@ -97,29 +103,18 @@ def _newest_inventory(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> 
 
 
 def _not_restated(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    """A bill line stands until a newer bill is complete for its time, or for the whole billing period it is in.
+    """A bill line stands until a newer bill is complete for its time, or for the whole billing period it is
+    in.
 
-    The second half is for lines that reach beyond the month they are billed in, such as a year paid ahead: the next
-    version of that month's bill repeats them, and no window of a month contains a year.
+    The second half is for lines that reach beyond the month they are billed in, such as a year paid ahead:
+    the next version of that month's bill repeats them, and no window of a month contains a year. Files with
+    the same stamp are parts of one delivery and stand beside each other.
     """
-    claims = [(rank, c.claims) for rank, c in enumerate(load.coverage) if c and c.claims]
-    _register(
+    register_claims(
         con,
-        "claims",
-        {
-            "rank": pa.array([rank for rank, _ in claims], pa.int64()),
-            "from_at": pa.array([claim[0] for _, claim in claims], pa.date32()),
-            "to_at": pa.array([claim[1] for _, claim in claims], pa.date32()),
-        },
+        [(d.delivered_at, c.claims) for d, c in zip(load.deliveries, load.coverage, strict=True) if c and c.claims],
     )
-    chosen = f"""
-        select * from {load.stage} as s where not exists (
-            from claims as c
-            where c.rank > s.rank and (
-                (c.from_at <= s.charge_start_at and s.charge_end_at <= c.to_at and s.charge_start_at < c.to_at)
-                or (c.from_at <= s.billing_period_start_at and s.billing_period_end_at <= c.to_at)
-            )
-        )"""
+    chosen = f"select * from {load.stage} as s where not exists (from claims as c where {RESTATED})"
     return chosen, "where true"
 
 
@@ -129,6 +124,19 @@ _RULES = {
     "node_inventory": _newest_inventory,
     "charges": _not_restated,
 }
+
+
+def register_claims(con: DuckDBPyConnection, claims: Sequence[tuple[datetime, Span]]) -> None:
+    """The temp table `claims` that RESTATED speaks of."""
+    _register(
+        con,
+        "claims",
+        {
+            "delivered_at": pa.array([at for at, _ in claims], pa.timestamp("us", tz="UTC")),
+            "from_at": pa.array([claim[0] for _, claim in claims], pa.date32()),
+            "to_at": pa.array([claim[1] for _, claim in claims], pa.date32()),
+        },
+    )
 
 
 def _clip(span: Span, window: Span) -> Span:

@@ -1,6 +1,7 @@
 """Landing a window of one source: read what has a say in it, decide, write its days.
 
-Everything is read and judged before the first day is touched; a source that is too broken to trust changes nothing.
+Everything is read and judged before the first day is touched; a source that is too broken to trust changes
+nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors import feeds
-from orchestration.connectors.sql import literal
+from orchestration.connectors.sql import constant, file_literal, literal
 from orchestration.errors import ApportionError
 from orchestration.landing import days as day_files
 from orchestration.landing import quarantine
@@ -21,7 +22,7 @@ from orchestration.landing.index import Index
 from orchestration.landing.live import make_live, winners
 from orchestration.landing.report import LandingReport, TableReport
 from orchestration.landing.schemas import TABLES
-from orchestration.landing.spans import Span, days
+from orchestration.landing.spans import ONE_DAY, Span, days
 from orchestration.landing.stage import NOT_STAGED, FeedLoad, load_feed, register_deliveries
 from orchestration.settings import Source
 
@@ -57,7 +58,7 @@ def land(source: Source, window_start: date, window_end: date, data_dir: Path) -
 def _quarantine(con: DuckDBPyConnection, source: Source, loads: list[FeedLoad], data_dir: Path) -> None:
     folder = data_dir / "quarantine" / source.name
     quarantine.forget_all_but(
-        folder, (quarantine.file_name(load.feed.table, d) for load in loads for d in load.deliveries)
+        folder, (quarantine.file_name(delivery) for load in loads for delivery in load.deliveries)
     )
     for load in loads:
         for rank, bad in load.bad_rows.items():
@@ -74,10 +75,12 @@ def _refuse_if_broken(source: Source, loads: list[FeedLoad], data_dir: Path) -> 
     )
     first = "; ".join(f"line {row.line}: {row.reason}" for row in load.bad_rows[rank][:3])
     raise ApportionError(
-        f"source '{source.name}': {bad} of {read} rows cannot be read ({bad / read:.1%}, allowed {source.max_bad_share:.1%}),"
-        f" most of them in {load.deliveries[rank].path} ({load.bad[rank]} of {load.counts[rank]}): {first}."
+        f"source '{source.name}': {bad} of {read} rows cannot be read ({bad / read:.1%}, allowed"
+        f" {source.max_bad_share:.1%}), most of them in {load.deliveries[rank].path}"
+        f" ({load.bad[rank]} of {load.counts[rank]}): {first}."
         " Nothing of this source was landed",
-        f"look at {data_dir / 'quarantine' / source.name}, deliver the file again, or raise 'max_bad_share' of the source",
+        f"look at {data_dir / 'quarantine' / source.name}, deliver the file again, or raise 'max_bad_share'"
+        " of the source",
     )
 
 
@@ -104,7 +107,7 @@ def _write(
             content[table] = _content(con, load, live[table])
         if table == "charges":
             report.billed = _billed(con, live[table])
-    bad_on = {load.feed.table: _bad_by_day(load) for load in loads}
+    bad_on = {load.feed.table: _bad_by_day(load, window) for load in loads}
     for day in days([window]):
         before = day_files.landed_hashes(data_dir, source.name, day)
         landings = []
@@ -144,9 +147,7 @@ def _hash(table: str) -> str:
 
 
 def _content(con: DuckDBPyConnection, load: FeedLoad, live: str) -> dict[date, DayContent]:
-    found = con.execute(
-        f"select date, count(*), {_hash(load.feed.table)} from {live} group by date"
-    ).fetchall()
+    found = con.execute(f"select date, count(*), {_hash(load.feed.table)} from {live} group by date").fetchall()
     return {day: (rows, content_hash) for day, rows, content_hash in found}
 
 
@@ -160,8 +161,8 @@ def _write_staged(
     return day_files.write_day(
         con,
         target,
-        f"select {_columns(load.feed.table)}, {literal(source.name)} as source, delivery, line, delivered_at, date"
-        f" from {live} where date = date '{day}' order by rank, line, \"{load.table.content[1]}\"",
+        f"select {_columns(load.feed.table)}, {literal(source.name)} as source, delivery, line, delivered_at,"
+        f" date from {live} where date = date '{day}' order by rank, line, \"{load.table.content[1]}\"",
     )
 
 
@@ -178,24 +179,31 @@ def _write_unstaged(
     chosen = [load.deliveries[rank] for rank in ranks]
     register_deliveries(con, chosen, ranks)
     reading = load.feed.read(con, chosen)
-    names = " ".join(f"when {file} then {literal(d.name)}" for file, d in enumerate(chosen))
+    which = " ".join(f"when {file} then {literal(d.name)}" for file, d in enumerate(chosen))
+    name = constant(*dict.fromkeys(d.name for d in chosen), choice=f"case file {which} end")
     times = " ".join(f"when {file} then timestamptz '{d.delivered_at}'" for file, d in enumerate(chosen))
     starts = load.table.starts
     size = day_files.write_day(
         con,
         target,
-        f"select {_columns(table)}, {literal(source.name)} as source, case file {names} end as delivery, line,"
-        f" case file {times} end as delivered_at, date '{day}' as date from ({reading.rows}) where bad_reason is null"
-        f" and {starts} >= timestamptz '{day} 00:00:00+00' and {starts} < timestamptz '{day} 00:00:00+00' + interval 1 day",
+        f"select {_columns(table)}, {constant(source.name)} as source, {name} as delivery,"
+        f" line, case file {times} end as delivered_at, date '{day}' as date from ({reading.rows})"
+        f" where bad_reason is null"
+        f" and {starts} >= timestamptz '{day}' and {starts} < timestamptz '{day + ONE_DAY}'",
     )
     rows, content_hash = con.execute(
-        f"select count(*), {_hash(table)} from read_parquet({literal(str(target))}, hive_partitioning = false)"
+        f"select count(*), {_hash(table)} from read_parquet({file_literal(target)}, hive_partitioning = false)"
     ).fetchall()[0]
     return size, (rows, content_hash)
 
 
-def _bad_by_day(load: FeedLoad) -> dict[date, int]:
-    """Bad rows have no time of their own; each counts once, on the first day that its file speaks about."""
+def _bad_by_day(load: FeedLoad, window: Span) -> dict[date, int]:
+    """Bad rows have no time of their own; each counts once, on the first day that its file speaks about.
+
+    Only an inventory is in force on every day, and so is what is missing from it.
+    """
+    if load.feed.table == "node_inventory":
+        return dict.fromkeys(days([window]), sum(load.bad[rank] for rank in load.relevant))
     found: dict[date, int] = {}
     for rank in load.relevant:
         declared = load.deliveries[rank].declared

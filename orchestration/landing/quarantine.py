@@ -16,7 +16,7 @@ from pathlib import Path
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery
-from orchestration.connectors.sql import literal
+from orchestration.connectors.sql import file_literal
 from orchestration.connectors.text import raw_lines
 
 MOST_KEPT = 10_000
@@ -31,11 +31,9 @@ class BadRow:
     """None: to be looked up in the file."""
 
 
-def write(
-    con: DuckDBPyConnection, folder: Path, table: str, delivery: Delivery, bad: list[BadRow], total: int
-) -> None:
+def write(con: DuckDBPyConnection, folder: Path, table: str, delivery: Delivery, bad: list[BadRow], total: int) -> None:
     """Replaces the record of what is wrong with one delivery; nothing wrong, no file."""
-    target = folder / file_name(table, delivery)
+    target = folder / file_name(delivery)
     if not bad:
         target.unlink(missing_ok=True)
         return
@@ -54,13 +52,11 @@ def write(
         lines.append({"file": str(delivery.path), "table": table, "reason": f"{total - len(bad)} more rows"})
     folder.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f"{target.name}.tmp-{os.getpid()}")
-    beside.write_text(
-        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
-    )
+    beside.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     os.replace(beside, target)
 
 
-def file_name(table: str, delivery: Delivery) -> str:
+def file_name(delivery: Delivery) -> str:
     return f"{delivery.name.replace('/', '__')}.jsonl"
 
 
@@ -77,9 +73,7 @@ def summary(data_dir: Path) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for path in sorted((data_dir / "quarantine").glob("*/*.jsonl")):
         with path.open(encoding="utf-8") as lines:
-            found.setdefault(path.parent.name, Counter())[path.name.removesuffix(".jsonl")] = sum(
-                1 for _ in lines
-            )
+            found.setdefault(path.parent.name, Counter())[path.name.removesuffix(".jsonl")] = sum(1 for _ in lines)
     return found
 
 
@@ -92,7 +86,7 @@ def _texts(con: DuckDBPyConnection, delivery: Delivery, lines: set[int]) -> dict
     return dict(
         con.execute(
             f"select file_row_number + 1, cast(to_json(t) as varchar)"
-            f" from read_parquet({literal(str(delivery.path))}, file_row_number = true) as t"
+            f" from read_parquet({file_literal(delivery.path)}, file_row_number = true) as t"
             f" where file_row_number in ({wanted})"
         ).fetchall()
     )

@@ -73,7 +73,5 @@ class LandingReport:
             "days_changed": len(self.days_changed),
         }
         shown |= {f"rows_{name}": table.rows for name, table in self.tables.items() if len(self.tables) > 1}
-        shown |= {
-            f"billed_{currency.lower()}": str(amount) for currency, amount in sorted(self.billed.items())
-        }
+        shown |= {f"billed_{currency.lower()}": str(amount) for currency, amount in sorted(self.billed.items())}
         return shown | self.notes

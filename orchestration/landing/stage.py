@@ -1,7 +1,7 @@
 """Reading the deliveries of one feed: records to a staging table, bad rows aside, coverage to the index.
 
-`gpu_samples` is not staged: its rows stay in the delivered Parquet files and only their counts by day are taken, so
-that tens of millions of them are copied once (to the landing) and not twice.
+`gpu_samples` is not staged: its rows stay in the delivered Parquet files and only their counts by day are
+taken, so that tens of millions of them are copied once (to the landing) and not twice.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ KEYS = {
     "reservations": ("cluster_id", "reservation_name", "start_at"),
     "license_usage": ("product", "user_name", "account", "host_name", "checked_out_at"),
 }
-"""Tables whose records have an identity that later deliveries repeat. Every key holds the record's start, so all
-versions of a record lie in files that cover the day on which it started."""
+"""Tables whose records have an identity that later deliveries repeat. Every key holds the record's start, so
+all versions of a record lie in files that cover the day on which it started."""
 
 
 @dataclass
@@ -65,38 +65,38 @@ class FeedLoad:
         return coverage
 
 
-def load_feed(
-    con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], window: Span, index: Index
-) -> FeedLoad:
-    """Reads what has a say in the window, and what is not yet known to have none."""
+def begin(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index: Index) -> FeedLoad:
+    """Nothing read yet, but what the index knows is known."""
     load = FeedLoad(feed, deliveries, [index.get(feed.table, delivery) for delivery in deliveries])
     if feed.table not in NOT_STAGED:
         con.execute(f"create or replace temp table {load.stage} ({_stage_columns(load.table)})")
+    return load
+
+
+def load_feed(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], window: Span, index: Index) -> FeedLoad:
+    """Reads what has a say in the window, and what is not yet known to have none."""
+    load = begin(con, feed, deliveries, index)
     candidates = range(len(deliveries))
     if feed.table == "node_inventory":
         candidates = candidates[-1:]  # each one is complete, so the newest is all there is
     first = [r for r in candidates if load.coverage[r] is None or overlaps(load.known(r).days, window)]
-    _read(con, load, first, index)
+    read_files(con, load, first, index)
     load.relevant = {r for r in first if overlaps(load.known(r).days, window)}
     unneeded = set(first) - load.relevant
     if feed.table in KEYS:
-        older = _other_versions(con, load, window, set(candidates) - load.relevant)
+        older = other_versions(con, load, window, set(candidates) - load.relevant)
         unread = sorted(older - unneeded)
-        _read(con, load, unread, index)
+        read_files(con, load, unread, index)
         unneeded -= older
     _drop(con, load, unneeded)
     index.keep_only(feed.table, deliveries)
     return load
 
 
-def learn_coverage(
-    con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index: Index
-) -> list[Coverage]:
+def learn_coverage(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index: Index) -> list[Coverage]:
     """Which days each delivery touches; opens only the files that the index does not know."""
-    load = FeedLoad(feed, deliveries, [index.get(feed.table, delivery) for delivery in deliveries])
-    if feed.table not in NOT_STAGED:
-        con.execute(f"create or replace temp table {load.stage} ({_stage_columns(load.table)})")
-    _read(con, load, [rank for rank, coverage in enumerate(load.coverage) if coverage is None], index)
+    load = begin(con, feed, deliveries, index)
+    read_files(con, load, [rank for rank, coverage in enumerate(load.coverage) if coverage is None], index)
     index.keep_only(feed.table, deliveries)
     return [load.known(rank) for rank in range(len(deliveries))]
 
@@ -115,19 +115,21 @@ def _day_columns(table: LandingTable) -> str:
     also = "null, null"
     if table.name == "charges":
         # What is not usage may be spread over its billing period, so those days need it too.
-        also = (
-            "case when charge_category <> 'Usage' then cast(billing_period_start_at as date) end,"
-            f" case when charge_category <> 'Usage' then {_last_day('billing_period_start_at', 'billing_period_end_at')} end"
+        period = "billing_period_start_at", "billing_period_end_at"
+        also = ", ".join(
+            f"case when charge_category <> 'Usage' then {bound} end"
+            for bound in (f"cast({period[0]} as date)", _last_day(*period))
         )
     return f"cast({table.starts} as date), {_last_day(table.starts, ends)}, {also}"
 
 
 def _last_day(start: str, end: str) -> str:
-    """Half-open: an interval that ends at midnight does not touch the next day, one without length is on its start."""
+    """Half-open: an interval that ends at midnight does not touch the next day, one without length is on its
+    start."""
     return f"cast(case when {end} > {start} then {end} - interval 1 microsecond else {end} end as date)"
 
 
-def _read(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], index: Index) -> None:
+def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], index: Index) -> None:
     if not ranks:
         return
     chosen = [load.deliveries[rank] for rank in ranks]
@@ -187,7 +189,8 @@ def _stage(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[in
     found: dict[int, list[Span]] = {}
     for rank, start, last in con.execute(
         f"""
-        select distinct rank, first_day, last_day from {load.stage} where rank in (select rank from deliveries)
+        select distinct rank, first_day, last_day from {load.stage}
+        where rank in (select rank from deliveries)
         union
         select distinct rank, also_first_day, also_last_day from {load.stage}
         where rank in (select rank from deliveries) and also_first_day is not null
@@ -259,7 +262,7 @@ def _billing_span(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> Span | 
     return (first, last) if first else None
 
 
-def _other_versions(con: DuckDBPyConnection, load: FeedLoad, window: Span, others: set[int]) -> set[int]:
+def other_versions(con: DuckDBPyConnection, load: FeedLoad, window: Span, others: set[int]) -> set[int]:
     """Files that may hold another version of a record that is in the window.
 
     The newest version decides, also where it says that the record ended before the window.

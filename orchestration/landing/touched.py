@@ -1,15 +1,17 @@
-"""Which UTC days new, changed and removed files ask for: what a sensor needs to request exactly those days."""
+"""Which UTC days new, changed and removed files ask for: what a sensor needs to request exactly those
+days."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from orchestration.connectors import feeds
 from orchestration.landing.days import last_landed_day
 from orchestration.landing.deliveries import discover
+from orchestration.landing.displaced import displaced_days
 from orchestration.landing.engine import session
 from orchestration.landing.index import Index
 from orchestration.landing.spans import Span, days
@@ -19,67 +21,85 @@ from orchestration.settings import Source
 
 @dataclass(frozen=True)
 class SeenFile:
+    """A file as it was. What it was about is kept here, because nobody can ask a removed file."""
+
     size: int
     mtime_ns: int
+    delivered_at: datetime
     days: tuple[Span, ...]
-    """Kept here because nobody can ask a removed file which days it was about."""
+    claims: Span | None
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """The files of a source as they were when somebody last looked, oldest delivery first within each table."""
+    """The files of a source when somebody last looked: by table, oldest delivery first."""
 
-    files: dict[str, SeenFile] = field(default_factory=dict)
+    tables: dict[str, dict[str, SeenFile]] = field(default_factory=dict)
 
     def dumps(self) -> str:
         return json.dumps(
-            {
-                name: [seen.size, seen.mtime_ns, [[str(start), str(end)] for start, end in seen.days]]
-                for name, seen in self.files.items()
-            },
+            {table: {name: _plain(seen) for name, seen in files.items()} for table, files in self.tables.items()},
             separators=(",", ":"),
         )
 
     @classmethod
     def loads(cls, text: str | None) -> Cursor:
         stored = json.loads(text) if text else {}
-        return cls(
-            {
-                name: SeenFile(
-                    size,
-                    mtime_ns,
-                    tuple((date.fromisoformat(start), date.fromisoformat(end)) for start, end in spans),
-                )
-                for name, (size, mtime_ns, spans) in stored.items()
-            }
-        )
+        return cls({table: {name: _seen(*f) for name, f in files.items()} for table, files in stored.items()})
+
+
+def _plain(seen: SeenFile) -> list[object]:
+    spans = [list(map(str, span)) for span in seen.days]
+    claims = list(map(str, seen.claims)) if seen.claims else None
+    return [seen.size, seen.mtime_ns, seen.delivered_at.isoformat(), spans, claims]
+
+
+def _seen(size: int, mtime_ns: int, delivered_at: str, spans: list[list[str]], claims: list[str] | None) -> SeenFile:
+    return SeenFile(
+        size,
+        mtime_ns,
+        datetime.fromisoformat(delivered_at),
+        tuple(_span(span) for span in spans),
+        _span(claims) if claims else None,
+    )
+
+
+def _span(stored: list[str]) -> Span:
+    return date.fromisoformat(stored[0]), date.fromisoformat(stored[1])
 
 
 def touched_days(source: Source, data_dir: Path, since: Cursor) -> tuple[set[date], Cursor]:
-    """The days that the source's files touch and did not when `since` was taken, and the cursor for the next look.
+    """The days on which a source's files say something else than at `since`, and the cursor for next time.
 
     An inventory row without an end touches the days that are landed already; later ones will read it anyway.
     """
-    seen: dict[str, SeenFile] = {}
+    spans: list[Span] = []
+    seen: dict[str, dict[str, SeenFile]] = {}
     index = Index.load(source, data_dir)
     with session(data_dir) as con:
         for feed in feeds(source):
-            found = discover(feed.pattern, source=source.name, optional=True)
-            coverage = learn_coverage(con, feed, found, index)
-            for delivery, covered in zip(found, coverage, strict=True):
-                key = f"{feed.table}/{delivery.name}"
-                seen[key] = SeenFile(delivery.size, delivery.mtime_ns, tuple(covered.days))
+            deliveries = discover(feed.pattern, source=source.name, optional=True)
+            coverage = learn_coverage(con, feed, deliveries, index)
+            seen[feed.table] = {
+                d.name: SeenFile(d.size, d.mtime_ns, d.delivered_at, tuple(c.days), c.claims)
+                for d, c in zip(deliveries, coverage, strict=True)
+            }
+            changed = _changed(feed.table, since.tables.get(feed.table, {}), seen[feed.table])
+            spans += [span for versions in changed.values() for version in versions for span in version.days]
+            ranks = {rank for rank, delivery in enumerate(deliveries) if delivery.name in changed}
+            claims = [(v.delivered_at, v.claims) for versions in changed.values() for v in versions if v.claims]
+            spans += displaced_days(con, feed, deliveries, index, ranks, claims)
     index.save()
-    before, now = dict(since.files), dict(seen)
-    if source.kind == "node_inventory":
+    return set(days(spans, last_landed_day(data_dir))), Cursor(seen)
+
+
+def _changed(table: str, before: dict[str, SeenFile], now: dict[str, SeenFile]) -> dict[str, list[SeenFile]]:
+    """The old and the new version, as far as there are any, of each file that is not what it was."""
+    if table == "node_inventory":
         # Only the newest inventory is in force; a change of any other one changes nothing.
         before, now = (dict(list(files.items())[-1:]) for files in (before, now))
-    spans = [
-        span
+    return {
+        name: [files[name] for files in (before, now) if name in files]
         for name in before.keys() | now.keys()
         if before.get(name) != now.get(name)
-        for version in (before.get(name), now.get(name))
-        if version is not None
-        for span in version.days
-    ]
-    return set(days(spans, last_landed_day(data_dir))), Cursor(seen)
+    }

@@ -196,9 +196,7 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
     for charge in tables["charges"]:
         rule = first_cost_rule(charge, cost_rules)
         interval = charge_interval(charge, rule, day)
-        on_the_day = overlap(interval, (0, DAY)) > 0 or (
-            interval[0] == interval[1] and 0 <= interval[0] < DAY
-        )
+        on_the_day = overlap(interval, (0, DAY)) > 0 or (interval[0] == interval[1] and 0 <= interval[0] < DAY)
         if not on_the_day:
             continue
         weights = cell_weights(charge, interval, rule, nodes, pools, instance_types)

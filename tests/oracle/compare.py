@@ -53,9 +53,7 @@ def _sums(rows: Iterable[tuple[Hashable, tuple[Decimal | None, ...]]]) -> dict[H
     sums: dict[Hashable, tuple[Decimal, ...]] = defaultdict(tuple)
     for key, amounts in rows:
         numbers = tuple(amount or Decimal(0) for amount in amounts)
-        sums[key] = tuple(
-            a + b for a, b in zip(sums[key] or (Decimal(0),) * len(numbers), numbers, strict=True)
-        )
+        sums[key] = tuple(a + b for a, b in zip(sums[key] or (Decimal(0),) * len(numbers), numbers, strict=True))
     return {key: amounts for key, amounts in sums.items() if any(amounts)}
 
 

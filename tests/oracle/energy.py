@@ -129,14 +129,8 @@ def pool_day(
     for key in node_hours.keys() - covered.keys():
         node_hour = node_hours[key]
         weights[key] = EnergyWeights(
-            {
-                job: round_half_away(time * per_held[0], per_held[1])
-                for job, time in node_hour.held["gpu"].items()
-            },
-            {
-                cause: round_half_away(time * per_idle[0], per_idle[1])
-                for cause, time in node_hour.idle["gpu"].items()
-            },
+            {job: round_half_away(time * per_held[0], per_held[1]) for job, time in node_hour.held["gpu"].items()},
+            {cause: round_half_away(time * per_idle[0], per_idle[1]) for cause, time in node_hour.idle["gpu"].items()},
             True,
         )
     return weights

@@ -151,9 +151,7 @@ def first_payer(rules: Iterable[Row], subject: Row) -> tuple[str, str | None] | 
     """(team, project) by the first payer rule that matches; `subject` holds just the fields of its type."""
     fields = ("cluster_id", "account", "user_name", "namespace", "label", "tag", "path")
     for rule in sorted(rules, key=lambda rule: rule["rule_order"]):
-        if all(
-            not rule[field] or (field in subject and matches(rule[field], subject[field])) for field in fields
-        ):
+        if all(not rule[field] or (field in subject and matches(rule[field], subject[field])) for field in fields):
             return rule["team_id"], rule["project_id"]
     return None
 

@@ -97,9 +97,7 @@ def company(day: date = date(2026, 1, 5), **pool: Any) -> Example:
         example.policy("teams", team_id=team, team_name=team)
         example.policy("payer_rules", rule_order=order, account=team, team_id=team)
     example.policy("cost_rules", rule_order=100, service_name="compute", component="node", pool_id=POOL)
-    example.policy(
-        "pools", **({"pool_id": POOL, "pool_name": POOL, "pool_kind": "compute", "cluster_id": "c"} | pool)
-    )
+    example.policy("pools", **({"pool_id": POOL, "pool_name": POOL, "pool_kind": "compute", "cluster_id": "c"} | pool))
     example.policy(
         "instance_types",
         instance_type="h100.8x",

@@ -129,11 +129,7 @@ def calculate(
     return Books(
         day,
         {key: money(amount) for key, amount in ledger.items() if amount},
-        {
-            key: PoolHour(*(money(amount) for amount in amounts))
-            for key, amounts in pool_hours.items()
-            if any(amounts)
-        },
+        {key: PoolHour(*(money(amount) for amount in amounts)) for key, amounts in pool_hours.items() if any(amounts)},
         billed_costs(parts, cost_basis),
     )
 
@@ -273,9 +269,7 @@ class Drivers:
             resource = resources[driver]
             return self._jobs(pool_id, lambda key: self.usage.node_hours[key].held[resource])
         if driver == "kwh":
-            return self._jobs(
-                pool_id, lambda key: self.energy[key].jobs if self.energy[key].is_energy else {}
-            )
+            return self._jobs(pool_id, lambda key: self.energy[key].jobs if self.energy[key].is_energy else {})
         return {}
 
     def _payer(self, subject: Row, user: str | None) -> Payer:
@@ -324,9 +318,7 @@ class Drivers:
                 found[self.usage.payers[part.job_key]] += sent
         return found
 
-    def _jobs(
-        self, pool_id: str, by_job: Callable[[tuple[str, str, str, int]], dict[str, int]]
-    ) -> dict[Payer, int]:
+    def _jobs(self, pool_id: str, by_job: Callable[[tuple[str, str, str, int]], dict[str, int]]) -> dict[Payer, int]:
         """A compute pool (or one that no seed describes) counts its own node-hours, others those served."""
         own = self.pools.get(pool_id, {}).get("pool_kind", "compute") == "compute"
         found: dict[Payer, int] = defaultdict(int)

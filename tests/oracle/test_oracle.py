@@ -127,9 +127,7 @@ def test_labelled_energy_is_the_jobs_and_the_rest_follows_time() -> None:
     example.job("b", "nlp", "n1", (1, 1, 1), 0, 1)
     for gpu, part, watts in ((0, "a", 400.0), (1, None, 100.0), (2, None, 100.0), (3, None, 9.3e18)):
         place = {"cluster_id": "c", "node_name": "n1", "gpu_index": gpu, "part_id": part}
-        example.add(
-            "gpu_samples", **place, sampled_at=example.at(0), interval_ms=3_600_000, power_watts=watts
-        )
+        example.add("gpu_samples", **place, sampled_at=example.at(0), interval_ms=3_600_000, power_watts=watts)
     example.charge("line", "power", "600", 0, 1)
     # b and the two idle GPUs share the 200 W that no label claims.
     assert by(books_of(example.done()), "team_id") == {
@@ -169,9 +167,7 @@ def test_seats_drive_a_license_and_an_open_one_ends_at_its_as_of_time() -> None:
     example.policy("cost_rules", rule_order=1, component="license", pool_id="lic", driver="seat_hours")
     for user, seats, back in (("ann", 2, 3), ("bob", 1, None)):
         times = {"checked_out_at": example.at(1), "checked_in_at": back and example.at(back)}
-        example.add(
-            "license_usage", product="solver", user_name=user, seats=seats, as_of_at=example.at(5), **times
-        )
+        example.add("license_usage", product="solver", user_name=user, seats=seats, as_of_at=example.at(5), **times)
     example.charge("line", "anything", "3", 0, 24)
     assert by(books_of(example.done()), "user_name") == {("ann",): Decimal("1.5"), ("bob",): Decimal("1.5")}
 
@@ -253,9 +249,7 @@ def test_the_order_of_the_rows_means_nothing(world: World, random: Random) -> No
     def shuffled(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
         return {name: random.sample(rows, len(rows)) for name, rows in tables.items()}
 
-    assert books_of(replace(world, tables=shuffled(world.tables), seeds=shuffled(world.seeds))) == books_of(
-        world
-    )
+    assert books_of(replace(world, tables=shuffled(world.tables), seeds=shuffled(world.seeds))) == books_of(world)
 
 
 # --- the split ---------------------------------------------------------------------------------------------
@@ -317,16 +311,14 @@ def as_sql_rows(books: Books) -> dict[str, list[Row]]:
     midnight = Example(books.day).at(0)
     return {
         "fct_cost_allocations": [
-            {**key._asdict(), "usage_date": books.day, "amount": amount}
-            for key, amount in books.allocations.items()
+            {**key._asdict(), "usage_date": books.day, "amount": amount} for key, amount in books.allocations.items()
         ],
         "fct_pool_hours": [
             {**key._asdict(), **costs._asdict(), "hour_at": midnight + timedelta(hours=key.hour)}
             for key, costs in books.pool_hours.items()
         ],
         "fct_billed_costs": [
-            {**key._asdict(), **costs._asdict(), "usage_date": books.day}
-            for key, costs in books.billed.items()
+            {**key._asdict(), **costs._asdict(), "usage_date": books.day} for key, costs in books.billed.items()
         ],
     }
 
@@ -372,11 +364,7 @@ def test_random_worlds_reach_every_kind_cause_and_component() -> None:
         keys |= books_of(world).allocations.keys()
     assert {key.allocation_kind for key in keys} == {"direct", "idle", "shared", "unattributed"}
     assert {(key.component, key.idle_cause) for key in keys if key.idle_cause} == {
-        *(
-            (component, cause)
-            for component in ("gpu", "cpu", "memory", "energy")
-            for cause in ("down", "reserved")
-        ),
+        *((component, cause) for component in ("gpu", "cpu", "memory", "energy") for cause in ("down", "reserved")),
         *((component, "unscheduled") for component in ("gpu", "cpu", "memory", "energy")),
         *((component, "stranded") for component in ("gpu", "energy")),
     }

@@ -161,10 +161,7 @@ def hold(node_hour: NodeHour, part: Part, amounts: dict[str, int], milliseconds:
     running = milliseconds
     if 0 < part.suspended <= life:
         running = round_half_away(milliseconds * (life - part.suspended), life)
-    held = {
-        resource: amount * (running if resource == "cpu" else milliseconds)
-        for resource, amount in amounts.items()
-    }
+    held = {resource: amount * (running if resource == "cpu" else milliseconds) for resource, amount in amounts.items()}
     for resource, quantity in held.items():
         node_hour.held[resource][part.job_key] += quantity
     return held

@@ -100,9 +100,7 @@ def write_workspace(packed: Packed, root: Path) -> None:
     for day, rows in manifest.items():
         _write(landing / "landings" / f"date={day}" / f"{SOURCE}.parquet", rows, LANDINGS_SCHEMA)
     for name, rows in packed.seeds.items():
-        _write_seed(
-            root / "seeds" / ("policy" if name in POLICY else "reference") / f"{name}.csv", name, rows
-        )
+        _write_seed(root / "seeds" / ("policy" if name in POLICY else "reference") / f"{name}.csv", name, rows)
 
 
 def _landing(table: str, day: date, rows: list[Row]) -> Row:

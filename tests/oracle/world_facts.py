@@ -95,9 +95,7 @@ class FactMaker:
 
     def after(self, start: datetime) -> datetime:
         """An end: the same instant, moments later, hours later or beyond the day."""
-        longest = self.rng.choice(
-            [0, 1000, 1_800_000, 7_200_000, 14_400_000, 14_400_000, 40_000_000, 200_000_000]
-        )
+        longest = self.rng.choice([0, 1000, 1_800_000, 7_200_000, 14_400_000, 14_400_000, 40_000_000, 200_000_000])
         grain = self.rng.choice([1, 1000, 60_000, 1_800_000])
         return start + timedelta(milliseconds=self.rng.randint(0, longest) // grain * grain)
 
@@ -116,9 +114,7 @@ class FactMaker:
                 None
                 if last and self.chance(0.5)
                 else max(start, self.midnight)
-                + timedelta(
-                    milliseconds=self.rng.choice([3_600_000, 5_000_123, 20_000_000, 50_000_000, 90_000_000])
-                )
+                + timedelta(milliseconds=self.rng.choice([3_600_000, 5_000_123, 20_000_000, 50_000_000, 90_000_000]))
             )
             kind = self.rng.choice(sorted(self.policies.types))
             gpus, cores, gib = self.policies.types[kind]
@@ -257,9 +253,7 @@ class FactMaker:
 
     def _samples(self, number: int) -> None:
         """Telemetry of one node over a few hours: labelled or not, with blanks and gaps."""
-        nodes = [node for node in self.tables["node_inventory"] if node["gpu_units"]] or self.tables[
-            "node_inventory"
-        ]
+        nodes = [node for node in self.tables["node_inventory"] if node["gpu_units"]] or self.tables["node_inventory"]
         if not nodes:
             return
         node = self.rng.choice(nodes)
@@ -299,8 +293,7 @@ class FactMaker:
         self.add(
             "storage_usage",
             filesystem=self.policies.filesystem if self.chance(0.85) else self.name("elsewhere"),
-            path=self.rng.choice(["/data/ann/x", "/data/bob", "/scratch"])
-            + ("" if self.chance(0.5) else f"/{number}"),
+            path=self.rng.choice(["/data/ann/x", "/data/bob", "/scratch"]) + ("" if self.chance(0.5) else f"/{number}"),
             owner=self.rng.choice([None, *self.policies.users]),
             account=self.rng.choice([None, *self.policies.accounts]),
             stored_bytes=self.rng.choice([0, 1, 524_288, 524_287, 10**12 + 1, 5 * 10**14]),
@@ -382,9 +375,7 @@ class FactMaker:
         )
 
     def _amount(self) -> Decimal:
-        kind = self.rng.choice(
-            ["cents", "cents", "cents", "nano", "nano", "nano", "tiny", "tiny", "zero", "large"]
-        )
+        kind = self.rng.choice(["cents", "cents", "cents", "nano", "nano", "nano", "tiny", "tiny", "zero", "large"])
         sign = -1 if self.chance(0.2) else 1
         if kind == "cents":
             return Decimal(sign * self.rng.randint(1, 100_000)).scaleb(-2)

@@ -169,9 +169,7 @@ class PolicyMaker:
             "tag": lambda: f"{LABEL_KEY}={self.rng.choice([*self.labels, self.name('b%')])}",
         }
         for _ in range(self.rng.randint(0, 7)):
-            matchers = {
-                name: makers[name]() for name in self.rng.sample(sorted(makers), self.rng.choice([1, 1, 2]))
-            }
+            matchers = {name: makers[name]() for name in self.rng.sample(sorted(makers), self.rng.choice([1, 1, 2]))}
             if self.chance(0.2):
                 matchers["cluster_id"] = self.rng.choice(self.clusters)
             self._ordered("payer_rules", **matchers, **self._payer())
@@ -302,30 +300,22 @@ class PolicyMaker:
     def _policies(self) -> None:
         bases = ["direct_cost", "direct_cost", "gpu_hours", None]
         pools = [*self.compute_pools, *self.other_pools, "*"]
-        keys = {
-            (self.rng.choice(pools), self.rng.choice(["*", "support", "other", "network"])) for _ in range(3)
-        }
+        keys = {(self.rng.choice(pools), self.rng.choice(["*", "support", "other", "network"])) for _ in range(3)}
         if self.chance(0.7):
             keys.add(("*", "*"))
         for pool, component in sorted(keys):
             base = self.rng.choice(bases)
-            self.add(
-                "allocation_policies", pool_id=pool, component=component, method="direct", overhead_base=base
-            )
+            self.add("allocation_policies", pool_id=pool, component=component, method="direct", overhead_base=base)
 
         causes = ["down", "reserved", "stranded", "unscheduled", "*"]
         pools = [*self.compute_pools, "*"]
-        keys = {(self.rng.choice(pools), self.rng.choice(causes)) for _ in range(self.rng.randint(0, 4))} | {
-            ("*", "*")
-        }
+        keys = {(self.rng.choice(pools), self.rng.choice(causes)) for _ in range(self.rng.randint(0, 4))} | {("*", "*")}
         for pool, cause in sorted(keys):
             policy = self.rng.choice(["proportional", "proportional", "proportional", "platform"])
             window = self.rng.choice(["day", "hour", "hour"])
             self.add("idle_policies", pool_id=pool, idle_cause=cause, policy=policy, idle_window=window)
             if self.chance(0.1):
-                self.add(
-                    "idle_policies", 1, pool_id=pool, idle_cause=cause, policy="platform", idle_window="day"
-                )
+                self.add("idle_policies", 1, pool_id=pool, idle_cause=cause, policy="platform", idle_window="day")
 
     def _currencies(self) -> None:
         """The reporting currency may be listed with rate 1 or left out; the others always have a rate."""

@@ -76,9 +76,7 @@ def holdings(inbox: Path) -> dict[tuple, dict]:
                     continue  # never started, or one of the broken rows
                 nodes = expand(row["NodeList"])
                 tres = dict(item.split("=") for item in row["AllocTRES"].split(","))
-                gpus = tres.get("gres/gpu") or next(
-                    (v for k, v in tres.items() if k.startswith("gres/gpu:")), 0
-                )
+                gpus = tres.get("gres/gpu") or next((v for k, v in tres.items() if k.startswith("gres/gpu:")), 0)
                 start = slurm_time(cluster, row["Start"])
                 end = dumped if row["End"] == "Unknown" else slurm_time(cluster, row["End"])
                 found[cluster, row["JobIDRaw"], start] = {
@@ -167,9 +165,7 @@ def test_no_node_is_held_beyond_its_capacity_but_for_the_one_urgent_job(inbox: P
 def test_telemetry_labels_exactly_the_gpus_that_jobs_hold(inbox: Path) -> None:
     held = duckdb.connect()
     held.execute("set TimeZone = 'UTC'")
-    held.execute(
-        "create table holdings (cluster text, part text, node text, s bigint, e bigint, gpus double)"
-    )
+    held.execute("create table holdings (cluster text, part text, node text, s bigint, e bigint, gpus double)")
     held.executemany(
         "insert into holdings values (?, ?, ?, ?, ?, ?)",
         [
@@ -202,9 +198,7 @@ def test_telemetry_labels_exactly_the_gpus_that_jobs_hold(inbox: Path) -> None:
             [cluster],
         ).fetchone()
         assert labelled > 10_000
-        assert wrong == 0, (
-            f"{wrong} node-minutes of {cluster} are labelled with a job that does not hold the GPUs"
-        )
+        assert wrong == 0, f"{wrong} node-minutes of {cluster} are labelled with a job that does not hold the GPUs"
         missing = held.execute(
             """
             select count(*)
@@ -235,10 +229,7 @@ def test_used_and_unused_commitment_add_up_to_its_hourly_price(inbox: Path) -> N
         lines = list(csv.DictReader(text))
     per_hour = defaultdict(Decimal)
     for line in lines:
-        if (
-            line["ChargeCategory"] == "Usage"
-            and line["CommitmentDiscountId"] == company.COMMITMENTS["h100-8"][0]
-        ):
+        if line["ChargeCategory"] == "Usage" and line["CommitmentDiscountId"] == company.COMMITMENTS["h100-8"][0]:
             per_hour[line["ChargePeriodStart"]] += Decimal(line["EffectiveCost"])
     price = Decimal(company.RESERVED_PRICE["h100-8"] * company.COMMITMENTS["h100-8"][1]) / company.NANO
     assert len(per_hour) == DAYS * 24

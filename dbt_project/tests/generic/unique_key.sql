@@ -1,4 +1,7 @@
-{# The columns together name one row, absent values counting as a value. Checked on the days of the run's window where the model has any. #}
+{#
+    The columns together name one row, absent values counting as a value. Checked on the days of the run's window
+    where the model has any.
+#}
 {% test unique_key(model, columns) %}
     select
         {{ columns | join(', ') }},

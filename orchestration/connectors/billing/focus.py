@@ -10,6 +10,7 @@ from duckdb import DuckDBPyConnection
 from orchestration.connectors.base import Delivery, Feed, Reading
 from orchestration.connectors.sql import (
     backwards,
+    file_literal,
     first_reason,
     identifier,
     literal,
@@ -83,13 +84,11 @@ def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: Focus
 
 def _load_parquet(con: DuckDBPyConnection, file: int, delivery: Delivery) -> int:
     """Appends a Parquet file as text, so that one set of rules judges both forms."""
-    scan = f"read_parquet({literal(str(delivery.path))}, file_row_number = true)"
+    scan = f"read_parquet({file_literal(delivery.path)}, file_row_number = true)"
     try:
         types = {name: kind for name, kind, *_ in con.execute(f"describe from {scan}").fetchall()}
     except duckdb.Error as error:
-        raise ApportionError(
-            f"{delivery.path}: not a readable Parquet file: {error}", "deliver it again"
-        ) from error
+        raise ApportionError(f"{delivery.path}: not a readable Parquet file: {error}", "deliver it again") from error
     absent = [name for name in REQUIRED if name not in types]
     if absent:
         raise ApportionError(

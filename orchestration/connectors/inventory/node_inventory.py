@@ -1,4 +1,5 @@
-"""Node inventory: cluster,node,resource_id,provider,instance_type,pool,gpu_model,gpus,cores,memory_gib,from,to."""
+"""Node inventory:
+cluster,node,resource_id,provider,instance_type,pool,gpu_model,gpus,cores,memory_gib,from,to."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Kubernetes pods: one JSON object per line, as exported from kube-state-metrics and the metrics server.
 
-Pods of one controller are one job; a bare pod is a job of its own and needs its uid, because its name comes back.
+Pods of one controller are one job; a bare pod is a job of its own and needs its uid, because its name comes
+back.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _fields() -> str:
         from (
             select file, line, whole, json_extract_string(whole, [{paths}]) as texts
             from (
-                select file, line, case when json_valid(raw) and json_type(raw) = 'OBJECT' then raw end as whole
+                select file, line,
+                    case when json_valid(raw) and json_type(raw) = 'OBJECT' then raw end as whole
                 from pod_lines
             )
         )

@@ -1,7 +1,7 @@
 """Slurm's and Kubernetes' own notations for nodes and amounts, read exactly.
 
-Amounts become the integer units of the landing tables here, once; `Fraction` keeps `62.50G` or `100m` exact until
-the one rounding, half away from zero.
+Amounts become the integer units of the landing tables here, once; `Fraction` keeps `62.50G` or `100m` exact
+until the one rounding, half away from zero.
 """
 
 from __future__ import annotations

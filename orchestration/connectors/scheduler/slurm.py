@@ -71,7 +71,7 @@ def _clock_seconds(column: str) -> str:
     """`1-02:03:04`, `03:04` or plain seconds, as SQL."""
     pattern = r"'(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?'"
     parts = [
-        f"coalesce(try_cast(nullif(regexp_extract({column}, {pattern}, {group}), '') as bigint), 0) * {seconds}"
+        f"coalesce(try_cast(regexp_extract({column}, {pattern}, {group}) as bigint), 0) * {seconds}"
         for group, seconds in ((1, 86_400), (2, 3_600), (3, 60), (4, 1))
     ]
     return (
@@ -81,10 +81,12 @@ def _clock_seconds(column: str) -> str:
 
 
 def _labels(column: str) -> str:
-    """`run=42 project=foo` as a JSON object; words without `=` are prose, and the first of equal keys wins."""
+    """`run=42 project=foo` as a JSON object; words without `=` are prose, and the first of equal keys
+    wins."""
     pairs = f"list_filter(string_split({column}, ' '), lambda w: regexp_full_match(w, '[^=]+=.*'))"
     first = f"list_filter({pairs}, lambda w, i: list_position({_keys(pairs)}, split_part(w, '=', 1)) = i)"
-    entry = "cast(to_json(split_part(w, '=', 1)) as varchar) || ':' || cast(to_json(regexp_replace(w, '^[^=]+=', '')) as varchar)"
+    key, value = (f"cast(to_json({part}) as varchar)" for part in ("split_part(w, '=', 1)", "w[instr(w, '=') + 1:]"))
+    entry = f"{key} || ':' || {value}"
     return f"nullif('{{' || array_to_string(list_transform({first}, lambda w: {entry}), ',') || '}}', '{{}}')"
 
 
@@ -126,9 +128,7 @@ def _need_zone(
 
 def _read_jobs(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: SlurmSource) -> Reading:
     headers, counts = load_lines(con, "sacct_lines", deliveries, header=True)
-    fields = select_fields(
-        "sacct_lines", headers, source.delimiter, JOB_COLUMNS, MORE_JOB_COLUMNS, deliveries
-    )
+    fields = select_fields("sacct_lines", headers, source.delimiter, JOB_COLUMNS, MORE_JOB_COLUMNS, deliveries)
     con.execute(f"create or replace temp table sacct_fields as {fields}")
     con.execute("drop table sacct_lines")
     times = ("Start", "End", "Submit")
@@ -256,9 +256,7 @@ def _read_events(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source
         source.delimiter.join(EVENT_ALIASES.get(name, name) for name in header.split(source.delimiter))
         for header in headers
     ]
-    fields = select_fields(
-        "event_lines", headers, source.delimiter, EVENT_COLUMNS, MORE_EVENT_COLUMNS, deliveries
-    )
+    fields = select_fields("event_lines", headers, source.delimiter, EVENT_COLUMNS, MORE_EVENT_COLUMNS, deliveries)
     con.execute(f"create or replace temp table event_fields as {fields}")
     times = ("TimeStart", "TimeEnd")
     _need_zone(con, "event_fields", times, deliveries, source)
@@ -276,9 +274,7 @@ def _read_events(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source
 
 def _select_events(source: SlurmSource, years: tuple[int, int]) -> str:
     start, end = (candidates_sql(column, source.timezone, *years) for column in ("f.TimeStart", "f.TimeEnd"))
-    skip = first_reason(
-        ("fields <> expected", "null"), ("NodeName is null", literal("about the cluster, not a node"))
-    )
+    skip = first_reason(("fields <> expected", "null"), ("NodeName is null", literal("about the cluster, not a node")))
     reason = first_reason(
         ("fields <> expected", "'has ' || fields || ' fields instead of ' || expected"),
         ("skip_reason is not null", "null"),

@@ -1,7 +1,7 @@
 """`scontrol show reservation`: blocks of `Key=Value`, on several lines or (with -o) on one.
 
-A dump has a handful of reservations, so this is plain Python. Only those that hold nodes for somebody are landed:
-maintenance and root's reservations are no team's choice.
+A dump has a handful of reservations, so this is plain Python. Only those that hold nodes for somebody are
+landed: maintenance and root's reservations are no team's choice.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from orchestration.settings import SlurmSource
 NOBODY = {"", "(null)", "root"}
 
 
-def read_reservations(
-    con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: SlurmSource
-) -> Reading:
+def read_reservations(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: SlurmSource) -> Reading:
     rows: list[dict[str, object]] = []
     counts = [0] * len(deliveries)
     for file, delivery in enumerate(deliveries):
@@ -47,9 +45,7 @@ def read_reservations(
         ("bad_reason", pa.string()),
         ("skip_reason", pa.string()),
     ]
-    schema = pa.schema(
-        [*((name, RESERVATIONS.schema.field(name).type) for name in RESERVATIONS.content), *places]
-    )
+    schema = pa.schema([*((name, RESERVATIONS.schema.field(name).type) for name in RESERVATIONS.content), *places])
     con.register("reservation_blocks", pa.Table.from_pylist(rows, schema))
     con.execute("create or replace temp table reservation_rows as from reservation_blocks")
     con.unregister("reservation_blocks")

@@ -1,18 +1,17 @@
 """Times as Slurm prints them: epoch seconds, or local time without a zone.
 
-A local time in the hour that autumn repeats means two instants. Both are worked out, and the caller picks the one
-that fits the job's elapsed time; the database's own conversion would silently take one of them.
+A local time in the hour that autumn repeats means two instants. Both are worked out, and the caller picks the
+one that fits the job's elapsed time; the database's own conversion would silently take one of them.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from datetime import timezone as fixed_zone
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 UNKNOWN = ("Unknown", "None", "N/A", "(null)", "0")
-UTC = fixed_zone.utc
 
 
 @lru_cache(maxsize=64)
@@ -32,9 +31,7 @@ def offset_periods(zone: str, first_year: int, last_year: int) -> list[tuple[dat
             low, high = 0, 86_400
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (
-                    (middle, high) if offset(at + timedelta(seconds=middle)) == offset(at) else (low, middle)
-                )
+                low, high = (middle, high) if offset(at + timedelta(seconds=middle)) == offset(at) else (low, middle)
             change = at + timedelta(seconds=high)
             periods.append((since, change, offset(at)))
             since = change
@@ -45,8 +42,8 @@ def offset_periods(zone: str, first_year: int, last_year: int) -> list[tuple[dat
 def candidates_sql(column: str, zone: str | None, first_year: int, last_year: int) -> str:
     """SQL for the list of instants (earliest first) that a printed time can mean.
 
-    Empty list: unreadable. NULL: Slurm does not know. A local time in spring's gap never was on a clock; it is read
-    with the offset before the gap, as a clock that nobody had set yet.
+    Empty list: unreadable. NULL: Slurm does not know. A local time in spring's gap never was on a clock; it
+    is read with the offset before the gap, as a clock that nobody had set yet.
     """
     unknown = ", ".join(f"'{word}'" for word in UNKNOWN)
     epoch = f"[to_timestamp(cast({column} as bigint))]"
@@ -57,19 +54,19 @@ def candidates_sql(column: str, zone: str | None, first_year: int, last_year: in
         periods = offset_periods(zone, first_year, last_year)
         naive = f"try_cast({column} as timestamp)"
         fits = [
-            f"case when {naive} >= {_ts(low, offset)} and {naive} < {_ts(high, offset)} then {_shift(naive, offset)} end"
-            for low, high, offset in periods
+            f"case when {_between(naive, _ts(low, off), _ts(high, off))} then {_shift(naive, off)} end"
+            for low, high, off in periods
         ]
         gaps = [
-            f"when {naive} >= {_ts(high, offset)} and {naive} < {_ts(high, later)} then {_shift(naive, offset)}"
-            for (_, high, offset), (_, _, later) in zip(periods, periods[1:], strict=False)
+            f"when {_between(naive, _ts(high, offset), _ts(high, later))} then {_shift(naive, offset)}"
+            for (_, high, offset), (_, _, later) in pairwise(periods)
             if later > offset
         ]
         all_fits = f"list_filter([{', '.join(fits)}], lambda x: x is not null)"
         in_gap = f"case {' '.join(gaps)} end" if gaps else "cast(null as timestamptz)"
         local = (
-            f"case when {naive} is null then cast([] as timestamptz[]) when {in_gap} is not null then [{in_gap}]"
-            f" else list_sort({all_fits}) end"
+            f"case when {naive} is null then cast([] as timestamptz[])"
+            f" when {in_gap} is not null then [{in_gap}] else list_sort({all_fits}) end"
         )
     return (
         f"case when {column} is null or {column} in ({unknown}) then null"
@@ -80,10 +77,12 @@ def candidates_sql(column: str, zone: str | None, first_year: int, last_year: in
 
 
 def pick_sql(held: str, delivered: str) -> str:
-    """SQL for which pair of the lists `starts` and `ends` is meant: 'first start, first end' is '11', and so on.
+    """SQL for which pair of the lists `starts` and `ends` is meant: 'first start, first end' is '11', and so
+    on.
 
-    `held` is the number of seconds between start and end, or NULL. For an open record the end is its delivery, and
-    the nearest start is taken: guessing another one than the final record will show would make two jobs of one.
+    `held` is the number of seconds between start and end, or NULL. For an open record the end is its
+    delivery, and the nearest start is taken: guessing another one than the final record will show would make
+    two jobs of one.
     """
     lasted = "epoch_us({end}) - epoch_us({start}) = {held} * 1000000"
     pairs = [("11", 1, 1), ("12", 1, 2), ("21", 2, 1), ("22", 2, 2)]
@@ -112,6 +111,10 @@ def picked(times: str, place: int) -> str:
 def _ts(instant: datetime, offset: int) -> str:
     """An instant as that period's local clock shows it."""
     return f"timestamp '{(instant + timedelta(seconds=offset)).strftime('%Y-%m-%d %H:%M:%S')}'"
+
+
+def _between(value: str, low: str, high: str) -> str:
+    return f"{value} >= {low} and {value} < {high}"
 
 
 def _shift(naive: str, offset: int) -> str:

@@ -1,7 +1,8 @@
 """GPU telemetry in Parquet files with dcgm-exporter's names, one row per GPU and sampling instant.
 
-This is the only bulk table (tens of millions of rows a month), so nothing is copied: the SELECT reads the files
-themselves, and landing a day is one pass from Parquet to Parquet. Blank values stay as they are delivered.
+This is the only bulk table (tens of millions of rows a month), so nothing is copied: the SELECT reads the
+files themselves, and landing a day is one pass from Parquet to Parquet. Blank values stay as they are
+delivered.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
-from orchestration.connectors.sql import first_reason, identifier, literal, quoted
+from orchestration.connectors.sql import constant, file_literal, first_reason, identifier, literal, quoted
 from orchestration.errors import ApportionError
 from orchestration.settings import TelemetrySource
 
@@ -52,7 +53,7 @@ class _Facts:
 
 
 def _describe(con: DuckDBPyConnection, delivery: Delivery) -> _Facts:
-    path = literal(str(delivery.path))
+    path = file_literal(delivery.path)
     try:
         types = {name: kind for name, kind, *_ in con.execute(f"describe from read_parquet({path})").fetchall()}
         groups = con.execute(
@@ -115,16 +116,10 @@ def _select(source: TelemetrySource, file: int, delivery: Delivery, types: dict[
 
     def text(name: str) -> str:
         value = column(name, "varchar")
-        return (
-            f"nullif({value if types.get(name, 'VARCHAR') == 'VARCHAR' else f'cast({value} as varchar)'}, '')"
-        )
+        return f"nullif({value if types.get(name, 'VARCHAR') == 'VARCHAR' else f'cast({value} as varchar)'}, '')"
 
     def number(name: str, kind: str) -> str:
-        return (
-            column(name, kind)
-            if types.get(name) == kind.upper()
-            else f"try_cast({column(name, kind)} as {kind})"
-        )
+        return column(name, kind) if types.get(name) == kind.upper() else f"try_cast({column(name, kind)} as {kind})"
 
     numeric = types["timestamp"] in ("BIGINT", "INTEGER", "UBIGINT", "DOUBLE", "FLOAT")
     # Epoch numbers are seconds or milliseconds; as seconds, the latter would be after the year 5000.
@@ -149,7 +144,7 @@ def _select(source: TelemetrySource, file: int, delivery: Delivery, types: dict[
         select
             {file} as file,
             t.file_row_number + 1 as line,
-            {literal(source.cluster)} as cluster_id,
+            {constant(source.cluster)} as cluster_id,
             {text("Hostname")} as node_name,
             {number("gpu", "bigint")} as gpu_index,
             {text("GPU_I_ID")} as gpu_instance,
@@ -159,5 +154,5 @@ def _select(source: TelemetrySource, file: int, delivery: Delivery, types: dict[
             {gauges},
             {reason} as bad_reason,
             cast(null as varchar) as skip_reason
-        from read_parquet({literal(str(delivery.path))}, file_row_number = true) as t
+        from read_parquet({file_literal(delivery.path)}, file_row_number = true) as t
     """

@@ -8,9 +8,17 @@ jobs as (
 ),
 
 clusters as (
-    select cluster_id, scheduler, cast(null as {{ dbt.type_string() }}) as node_name from jobs
+    select
+        cluster_id,
+        scheduler,
+        cast(null as {{ dbt.type_string() }}) as node_name
+    from jobs
     union all
-    select cluster_id, null as scheduler, node_name from nodes
+    select
+        cluster_id,
+        null as scheduler,
+        node_name
+    from nodes
 )
 
 select

@@ -51,7 +51,11 @@ weighted as (
 ),
 
 parts as (
-    {{ split('weighted', ['cost'], 'quantity', by=['usage_date', 'pool_id', 'component', 'currency', 'driver'], order_by=['team_id', 'project_id', 'user_name', 'job_key']) }}
+    {{ split(
+        'weighted', ['cost'], 'quantity',
+        by=['usage_date', 'pool_id', 'component', 'currency', 'driver'],
+        order_by=['team_id', 'project_id', 'user_name', 'job_key']
+    ) }}
 ),
 
 final as (

@@ -38,7 +38,11 @@ weighted as (
 ),
 
 parts as (
-    {{ split('weighted', ['used_cost'], 'quantity', by=['hour_ms', 'pool_id', 'component', 'currency'], order_by=['team_id', 'project_id', 'user_name', 'job_key']) }}
+    {{ split(
+        'weighted', ['used_cost'], 'quantity',
+        by=['hour_ms', 'pool_id', 'component', 'currency'],
+        order_by=['team_id', 'project_id', 'user_name', 'job_key']
+    ) }}
 ),
 
 final as (

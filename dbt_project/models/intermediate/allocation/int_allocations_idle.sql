@@ -88,7 +88,11 @@ weighted as (
 ),
 
 parts as (
-    {{ split('weighted', ['idle_cost'], 'quantity', by=['usage_date', 'hour_ms', 'pool_id', 'component', 'currency', 'idle_cause'], order_by=payer) }}
+    {{ split(
+        'weighted', ['idle_cost'], 'quantity',
+        by=['usage_date', 'hour_ms', 'pool_id', 'component', 'currency', 'idle_cause'],
+        order_by=payer
+    ) }}
 ),
 
 final as (

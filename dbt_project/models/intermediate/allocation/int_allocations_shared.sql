@@ -22,7 +22,11 @@ weighted as (
 ),
 
 parts as (
-    {{ split('weighted', ['cost'], 'weight', by=['usage_date', 'pool_id', 'component', 'currency', 'driver'], order_by=['team_id', 'project_id']) }}
+    {{ split(
+        'weighted', ['cost'], 'weight',
+        by=['usage_date', 'pool_id', 'component', 'currency', 'driver'],
+        order_by=['team_id', 'project_id']
+    ) }}
 ),
 
 bases_in_use as (

@@ -1,8 +1,20 @@
 -- grain: one row per UTC day, overhead base, team and project: the weight by which overhead is shared
 with direct_costs as (
-    select usage_date, currency, team_id, project_id, amount from {{ ref('int_allocations_direct') }}
+    select
+        usage_date,
+        currency,
+        team_id,
+        project_id,
+        amount
+    from {{ ref('int_allocations_direct') }}
     union all
-    select usage_date, currency, team_id, project_id, amount from {{ ref('int_allocations_daily') }}
+    select
+        usage_date,
+        currency,
+        team_id,
+        project_id,
+        amount
+    from {{ ref('int_allocations_daily') }}
 ),
 
 currencies as (
@@ -26,15 +38,29 @@ by_currency as (
     group by usage_date, currency, team_id, project_id
 ),
 
-in_reporting_currency as (
+-- The reporting currency needs no rate; another one without a rate weighs nothing.
+rated as (
     select
-        by_currency.usage_date,
-        by_currency.team_id,
-        by_currency.project_id,
-        {{ times_rate('by_currency.amount', "coalesce(currencies.rate_to_reporting, case when by_currency.currency = '" ~ var('reporting_currency') ~ "' then cast(1 as numeric(38, 9)) else cast(0 as numeric(38, 9)) end)") }} as amount
+        by_currency.*,
+        coalesce(
+            currencies.rate_to_reporting,
+            case
+                when by_currency.currency = '{{ var("reporting_currency") }}' then cast(1 as numeric(38, 9))
+                else cast(0 as numeric(38, 9))
+            end
+        ) as rate
     from by_currency
     left join currencies
         on by_currency.currency = currencies.currency and {{ valid_on('currencies', 'by_currency.usage_date') }}
+),
+
+in_reporting_currency as (
+    select
+        rated.usage_date,
+        rated.team_id,
+        rated.project_id,
+        {{ times_rate('rated.amount', 'rated.rate') }} as amount
+    from rated
 ),
 
 final as (

@@ -27,7 +27,7 @@ weighted as (
         costs.*,
         coalesce(pool_hours.is_measured, false) as is_measured,
         {%- for use in uses %}
-        coalesce(pool_hours.{{ use }}, 0) as {{ use }}{{ ',' if not loop.last }}
+        coalesce(pool_hours.{{ use }}, 0) as {{ use }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from costs
     left join pool_hours

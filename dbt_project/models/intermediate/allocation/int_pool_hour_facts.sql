@@ -34,7 +34,7 @@ without_cost as (
         pool_hours.is_measured,
         {{ qualified('pool_hours', uses) }},
         {%- for use in uses %}
-        cast(0 as numeric(38, 9)) as {{ use }}_cost{{ ',' if not loop.last }}
+        cast(0 as numeric(38, 9)) as {{ use }}_cost{% if not loop.last %},{% endif %}
         {%- endfor %}
     from pool_hours
     left join pool_hour_costs

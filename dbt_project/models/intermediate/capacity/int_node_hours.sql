@@ -24,9 +24,7 @@ unavailable as (
         stay_hours.cluster_id,
         stay_hours.node_name,
         stay_hours.pool_id,
-        stay_hours.hour_ms,
         {%- for cause in ['down', 'reserved'] %}
-        {%- set outer_last = loop.last %}
         {%- for resource, amount in resources.items() %}
         sum(
             case
@@ -37,9 +35,10 @@ unavailable as (
                     )
                 else 0
             end
-        ) as {{ resource }}_{{ cause }}{{ ',' if not (loop.last and outer_last) }}
+        ) as {{ resource }}_{{ cause }},
         {%- endfor %}
         {%- endfor %}
+        stay_hours.hour_ms
     from stay_hours
     inner join unavailable_time
         on
@@ -126,20 +125,21 @@ with_down as (
 
 with_reserved as (
     select
-        with_down.*,
         {%- for resource in resources %}
         least({{ resource }}_capacity - {{ resource }}_held - {{ resource }}_down, {{ resource }}_under_reservation)
-            as {{ resource }}_reserved{{ ',' if not loop.last }}
+            as {{ resource }}_reserved,
         {%- endfor %}
+        with_down.*
     from with_down
 ),
 
 with_rest as (
     select
-        with_reserved.*,
         {%- for resource in resources %}
-        {{ resource }}_capacity - {{ resource }}_held - {{ resource }}_down - {{ resource }}_reserved as {{ resource }}_rest{{ ',' if not loop.last }}
+        {{ resource }}_capacity - {{ resource }}_held - {{ resource }}_down - {{ resource }}_reserved
+            as {{ resource }}_rest,
         {%- endfor %}
+        with_reserved.*
     from with_reserved
 ),
 

@@ -31,7 +31,7 @@ final as (
         'energy' as component,
         max(case when is_measured then 1 else 0 end) = 1 as is_measured,
         {%- for cause in ['used', 'down', 'reserved', 'stranded', 'unscheduled'] %}
-        sum(case when cause = '{{ cause }}' then weight else 0 end) as {{ cause }}{{ ',' if not loop.last }}
+        sum(case when cause = '{{ cause }}' then weight else 0 end) as {{ cause }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from energy
     group by usage_date, hour_ms, pool_id

@@ -18,7 +18,7 @@ summed as (
         pool_id,
         component,
         {%- for amount in ['list_cost', 'billed_cost', 'effective_cost', 'allocatable_cost'] %}
-        cast(sum({{ amount }}) as numeric(38, 9)) as {{ amount }}{{ ',' if not loop.last }}
+        cast(sum({{ amount }}) as numeric(38, 9)) as {{ amount }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from cells
     group by usage_date, charge_key, pool_id, component

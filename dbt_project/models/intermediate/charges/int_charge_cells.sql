@@ -52,6 +52,13 @@ hourly_cells as (
             and {{ valid_on('price_weights', 'charge_hours.usage_date') }}
 ),
 
+placed as (
+    select distinct
+        usage_date,
+        charge_key
+    from charge_hours
+),
+
 daily_cells as (
     select
         charge_days.usage_date,
@@ -62,7 +69,7 @@ daily_cells as (
         1 as weight
     from charge_days
     left join components on charge_days.rule_component = components.component
-    left join (select distinct usage_date, charge_key from charge_hours) as placed
+    left join placed
         on charge_days.usage_date = placed.usage_date and charge_days.charge_key = placed.charge_key
     where placed.charge_key is null
 ),
@@ -96,7 +103,11 @@ priced as (
 ),
 
 parts as (
-    {{ split('priced', ['list_cost', 'billed_cost', 'effective_cost'], 'weight', by=['usage_date', 'charge_key'], order_by=['pool_id', 'component', 'hour_ms']) }}
+    {{ split(
+        'priced', ['list_cost', 'billed_cost', 'effective_cost'], 'weight',
+        by=['usage_date', 'charge_key'],
+        order_by=['pool_id', 'component', 'hour_ms']
+    ) }}
 ),
 
 final as (

@@ -43,12 +43,12 @@ final as (
         timed.rule_pool_id,
         timed.driver,
         timed.has_owner,
-        timed.billed_cost as line_billed_cost,
         {%- for amount in ['list_cost', 'billed_cost', 'effective_cost'] %}
         {{ share('timed.' ~ amount, 'timed.part_end_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
         - {{ share('timed.' ~ amount, 'timed.part_start_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
-            as {{ amount }}{{ ',' if not loop.last }}
+            as {{ amount }},
         {%- endfor %}
+        timed.billed_cost as line_billed_cost
     from timed
 )
 

@@ -4,15 +4,23 @@
 with window_days as (
     select {{ date_of('day_ms') }} as usage_date
     from (select 1 as one) as anchor
-    {{ cross_join_series(day_start_ms("date '" ~ var('window_start') ~ "'"), day_start_ms("date '" ~ var('window_end') ~ "'"), 86400000, 'day_ms') }}
+    {{ cross_join_series(
+        day_start_ms("date '" ~ var('window_start') ~ "'"),
+        day_start_ms("date '" ~ var('window_end') ~ "'"),
+        86400000,
+        'day_ms'
+    ) }}
 ),
 
 policy_rows as (
     select * from {{ ref('int_policy_rows') }}
 ),
 
-landed as (
-    select * from {{ ref('stg_landing__days') }}
+landed_contents as (
+    select
+        landed.*,
+        {{ dbt.concat(["source_name", "'/'", "table_name", "'/'", "content_hash"]) }} as content
+    from {{ ref('stg_landing__days') }} as landed
 ),
 
 policies as (
@@ -27,10 +35,10 @@ policies as (
 inputs as (
     select
         usage_date,
-        {{ dbt.hash("string_agg(" ~ dbt.concat(["source_name", "'/'", "table_name", "'/'", "content_hash"]) ~ ", ',' order by source_name, table_name)") }} as input_hash,
+        {{ dbt.hash("string_agg(content, ',' order by source_name, table_name)") }} as input_hash,
         sum(row_count) as landed_rows,
         sum(quarantined_count) as quarantined_rows
-    from landed
+    from landed_contents
     group by usage_date
 ),
 

@@ -8,12 +8,19 @@ with causes as (
     {%- endfor %}
 ),
 
+pool_days as (
+    select distinct
+        usage_date,
+        pool_id
+    from {{ ref('int_pool_hours') }}
+),
+
 cases as (
     select
         pool_days.usage_date,
         pool_days.pool_id,
         causes.idle_cause
-    from (select distinct usage_date, pool_id from {{ ref('int_pool_hours') }}) as pool_days
+    from pool_days
     cross join causes
 ),
 

@@ -21,9 +21,13 @@ all_teams as (
         cast(null as {{ dbt.type_string() }}) as cost_centre,
         cast(null as int64) as headcount
     from (
-        select 'platform' as team_id, 'Platform' as team_name
+        select
+            'platform' as team_id,
+            'Platform' as team_name
         union all
-        select 'unattributed' as team_id, 'Unattributed' as team_name
+        select
+            'unattributed' as team_id,
+            'Unattributed' as team_name
     ) as built_in
     left join teams on built_in.team_id = teams.team_id
     where teams.team_id is null

@@ -48,19 +48,20 @@ days as (
 
 -- The pools whose cost follows a driver by day. A pool serves a cluster or one of its partitions (with no cluster: all
 -- of them), a filesystem, or a licensed product.
+asked_for as (
+    select distinct
+        pool_id,
+        driver
+    from {{ ref('stg_policy__cost_rules') }}
+    where driver is not null
+),
+
 serving_pools as (
     select
         pools.*,
         asked_for.driver
     from {{ ref('stg_policy__pools') }} as pools
-    inner join (
-        select distinct
-            pool_id,
-            driver
-        from {{ ref('stg_policy__cost_rules') }}
-        where driver is not null
-    ) as asked_for
-        on pools.pool_id = asked_for.pool_id
+    inner join asked_for on pools.pool_id = asked_for.pool_id
 ),
 
 job_hours as (
@@ -148,7 +149,12 @@ sent as (
         sum(
             case
                 when job_parts.end_ms = job_parts.start_ms then {{ as_weight('job_parts.bytes_out') }}
-                else {{ share('job_parts.bytes_out', '(job_parts.part_end_ms - job_parts.part_start_ms)', '(job_parts.end_ms - job_parts.start_ms)', 0) }}
+                else {{ share(
+                    'job_parts.bytes_out',
+                    '(job_parts.part_end_ms - job_parts.part_start_ms)',
+                    '(job_parts.end_ms - job_parts.start_ms)',
+                    0
+                ) }}
             end
         ) as quantity
     from job_parts
@@ -187,7 +193,9 @@ stored as (
     left join payers
         on
             storage_usage.usage_date = payers.usage_date
-            and {{ payer_subject_key(account='storage_usage.account', user_name='storage_usage.user_name', path='storage_usage.path') }} = payers.subject_key
+            and {{ payer_subject_key(
+                account='storage_usage.account', user_name='storage_usage.user_name', path='storage_usage.path'
+            ) }} = payers.subject_key
     group by 1, 2, 3, 4, 5, 6, 7, 8
 ),
 
@@ -201,7 +209,10 @@ seated as (
         payers.project_id,
         seats.user_name,
         cast(null as {{ dbt.type_string() }}) as job_key,
-        sum({{ as_weight('seats.seats') }} * (least(seats.end_ms, days.day_end_ms) - greatest(seats.start_ms, days.day_start_ms))) as quantity
+        sum(
+            {{ as_weight('seats.seats') }}
+            * (least(seats.end_ms, days.day_end_ms) - greatest(seats.start_ms, days.day_start_ms))
+        ) as quantity
     from seats
     inner join days on seats.usage_date = days.usage_date
     inner join serving_pools

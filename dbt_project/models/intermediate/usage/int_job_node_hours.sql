@@ -110,9 +110,15 @@ outside_inventory as (
 ),
 
 placed as (
-    select *, true as is_in_inventory from in_inventory
+    select
+        in_inventory.*,
+        true as is_in_inventory
+    from in_inventory
     union all
-    select *, false as is_in_inventory from outside_inventory
+    select
+        outside_inventory.*,
+        false as is_in_inventory
+    from outside_inventory
 ),
 
 -- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour.

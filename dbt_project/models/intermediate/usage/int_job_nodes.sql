@@ -56,7 +56,7 @@ sized as (
                 or sum(node_sizes.{{ resource }}) over (partition by {{ node_list }}) = 0
                 then 1
             else node_sizes.{{ resource }}
-        end as {{ resource }}{{ ',' if not loop.last }}
+        end as {{ resource }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from list_nodes
     left join node_sizes
@@ -69,14 +69,14 @@ sized as (
 -- The split's running weights depend on the list alone, so they are summed once per list, not once per job.
 running as (
     select
-        list_nodes.*,
         {%- for resource in resources %}
         sum(list_nodes.{{ resource }}) over (
             partition by {{ node_list }} order by list_nodes.node_name
             rows between unbounded preceding and current row
         ) as running_{{ resource }},
-        sum(list_nodes.{{ resource }}) over (partition by {{ node_list }}) as total_{{ resource }}{{ ',' if not loop.last }}
+        sum(list_nodes.{{ resource }}) over (partition by {{ node_list }}) as total_{{ resource }},
         {%- endfor %}
+        list_nodes.*
     from sized as list_nodes
 ),
 
@@ -86,14 +86,15 @@ final as (
         job_parts.cluster_id,
         job_parts.job_key,
         job_parts.part_id,
-        running.node_name,
         {%- for resource in resources %}
+        {%- set before = '(running.running_' ~ resource ~ ' - running.' ~ resource ~ ')' %}
         cast(
             {{ share('job_parts.' ~ resource, 'running.running_' ~ resource, 'running.total_' ~ resource, 0) }}
-            - {{ share('job_parts.' ~ resource, '(running.running_' ~ resource ~ ' - running.' ~ resource ~ ')', 'running.total_' ~ resource, 0) }}
+            - {{ share('job_parts.' ~ resource, before, 'running.total_' ~ resource, 0) }}
             as int64
-        ) as {{ resource }}{{ ',' if not loop.last }}
+        ) as {{ resource }},
         {%- endfor %}
+        running.node_name
     from job_parts
     inner join running
         on

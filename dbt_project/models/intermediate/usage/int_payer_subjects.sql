@@ -20,24 +20,72 @@ charges as (
 ),
 
 named as (
-    select usage_date, cluster_id, account, user_name, namespace, null as path, labels, null as tags
+    select
+        usage_date,
+        cluster_id,
+        account,
+        user_name,
+        namespace,
+        null as path,
+        labels,
+        null as tags
     from jobs
     union all
-    select usage_date, cluster_id, account, null as user_name, null as namespace, null as path, null as labels, null as tags
+    select
+        usage_date,
+        cluster_id,
+        account,
+        null as user_name,
+        null as namespace,
+        null as path,
+        null as labels,
+        null as tags
     from reservations
     {{ cross_join_items('reservations.accounts', 'account') }}
     union all
-    select usage_date, cluster_id, null as account, user_name, null as namespace, null as path, null as labels, null as tags
+    select
+        usage_date,
+        cluster_id,
+        null as account,
+        user_name,
+        null as namespace,
+        null as path,
+        null as labels,
+        null as tags
     from reservations
     {{ cross_join_items('reservations.users', 'user_name') }}
     union all
-    select usage_date, null as cluster_id, account, user_name, null as namespace, path, null as labels, null as tags
+    select
+        usage_date,
+        null as cluster_id,
+        account,
+        user_name,
+        null as namespace,
+        path,
+        null as labels,
+        null as tags
     from storage_usage
     union all
-    select usage_date, null as cluster_id, account, user_name, null as namespace, null as path, null as labels, null as tags
+    select
+        usage_date,
+        null as cluster_id,
+        account,
+        user_name,
+        null as namespace,
+        null as path,
+        null as labels,
+        null as tags
     from seats
     union all
-    select usage_date, null as cluster_id, null as account, null as user_name, null as namespace, null as path, null as labels, tags
+    select
+        usage_date,
+        null as cluster_id,
+        null as account,
+        null as user_name,
+        null as namespace,
+        null as path,
+        null as labels,
+        tags
     from charges
     where tags is not null
 ),

@@ -1,5 +1,8 @@
 -- grain: one row per payer subject and UTC day that a payer rule claims
 -- Whoever is missing here is `unattributed` (jobs) or has no owner (bill lines).
+{%- set fields = ['cluster_id', 'account', 'user_name', 'namespace', 'path'] %}
+{%- set pairs = {'labels': 'label', 'tags': 'tag'} %}
+
 with subject_days as (
     select * from {{ ref('int_payer_subjects') }}
 ),
@@ -43,9 +46,9 @@ usage_subjects as (
 ),
 
 matches as (
-    {{ rule_matches('bill_subjects', 'bill_rules', ['cluster_id', 'account', 'user_name', 'namespace', 'path'], {'labels': 'label', 'tags': 'tag'}) }}
+    {{ rule_matches('bill_subjects', 'bill_rules', fields, pairs) }}
     union all
-    {{ rule_matches('usage_subjects', 'usage_rules', ['cluster_id', 'account', 'user_name', 'namespace', 'path'], {'labels': 'label', 'tags': 'tag'}) }}
+    {{ rule_matches('usage_subjects', 'usage_rules', fields, pairs) }}
 ),
 
 first_rules as (

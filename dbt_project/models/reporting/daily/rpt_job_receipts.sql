@@ -36,7 +36,9 @@ costs as (
         min(project_id) as project_id,
         min(user_name) as user_name,
         {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
-        cast(sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount else 0 end) as numeric(38, 9)) as {{ component }}_cost,
+        cast(
+            sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount else 0 end) as numeric(38, 9)
+        ) as {{ component }}_cost,
         {%- endfor %}
         cast(
             sum(

@@ -45,8 +45,16 @@ outside as (
     select
         lines.charge_key,
         cast(sum(
-            {{ share('lines.line_billed_cost', '(least(line_days.day_ms + 86400000, lines.end_ms) - lines.start_ms)', '(lines.end_ms - lines.start_ms)') }}
-            - {{ share('lines.line_billed_cost', '(greatest(line_days.day_ms, lines.start_ms) - lines.start_ms)', '(lines.end_ms - lines.start_ms)') }}
+            {{ share(
+                'lines.line_billed_cost',
+                '(least(line_days.day_ms + 86400000, lines.end_ms) - lines.start_ms)',
+                '(lines.end_ms - lines.start_ms)'
+            ) }}
+            - {{ share(
+                'lines.line_billed_cost',
+                '(greatest(line_days.day_ms, lines.start_ms) - lines.start_ms)',
+                '(lines.end_ms - lines.start_ms)'
+            ) }}
         ) as numeric(38, 9)) as outside_cost
     from line_days
     inner join lines on line_days.charge_key = lines.charge_key
@@ -80,9 +88,17 @@ gaps as (
         cast(sum(costs.allocatable_cost) as numeric(38, 9)) as allocatable_cost,
         cast(sum(costs.allocated_cost) as numeric(38, 9)) as allocated_cost
     from (
-        select currency, allocatable_cost, cast(0 as numeric(38, 9)) as allocated_cost from billed
+        select
+            currency,
+            allocatable_cost,
+            cast(0 as numeric(38, 9)) as allocated_cost
+        from billed
         union all
-        select currency, cast(0 as numeric(38, 9)) as allocatable_cost, amount as allocated_cost from allocations
+        select
+            currency,
+            cast(0 as numeric(38, 9)) as allocatable_cost,
+            amount as allocated_cost
+        from allocations
     ) as costs
     group by costs.currency
 )

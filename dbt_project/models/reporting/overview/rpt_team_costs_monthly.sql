@@ -1,4 +1,7 @@
 -- grain: one row per month, team, project, component and currency
+{%- set costs = ['direct_cost', 'idle_cost', 'shared_cost', 'unattributed_cost', 'total_cost'] %}
+{%- set hours = ['gpu_hours', 'sampled_gpu_hours', 'busy_gpu_hours'] %}
+
 select
     month_date,
     team_id,
@@ -9,7 +12,7 @@ select
     project_name,
     component,
     currency,
-    {%- for amount in ['direct_cost', 'idle_cost', 'shared_cost', 'unattributed_cost', 'total_cost', 'gpu_hours', 'sampled_gpu_hours', 'busy_gpu_hours'] %}
+    {%- for amount in costs + hours %}
     cast(sum({{ amount }}) as numeric(38, 9)) as {{ amount }},
     {%- endfor %}
     count(distinct usage_date) as day_count,

@@ -18,5 +18,8 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('cost_rules', ['rule_order']) }} as policy_row,
-    {{ key_of(['rule_order', 'provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tag', 'component', 'pool_id', 'driver', 'has_owner', 'spread', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of([
+        'rule_order', 'provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tag', 'component',
+        'pool_id', 'driver', 'has_owner', 'spread', 'valid_from', 'valid_to', 'reason'
+    ]) }} as row_hash
 from {{ ref('cost_rules') }}

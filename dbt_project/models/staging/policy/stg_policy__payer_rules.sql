@@ -18,5 +18,8 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('payer_rules', ['rule_order']) }} as policy_row,
-    {{ key_of(['rule_order', 'cluster_id', 'account', 'user_name', 'namespace', 'label', 'tag', 'path', 'team_id', 'project_id', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of([
+        'rule_order', 'cluster_id', 'account', 'user_name', 'namespace', 'label', 'tag', 'path', 'team_id',
+        'project_id', 'valid_from', 'valid_to', 'reason'
+    ]) }} as row_hash
 from {{ ref('payer_rules') }}

@@ -16,5 +16,9 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('pools', ['pool_id']) }} as policy_row,
-    {{ key_of(['pool_id', 'pool_name', 'pool_kind', 'cluster_id', adapter.quote('partition'), 'resource', 'gpu_model', 'purchase_class', 'owner_team_id', 'default_instance_type', 'min_cores_per_gpu', 'min_gib_per_gpu', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of([
+        'pool_id', 'pool_name', 'pool_kind', 'cluster_id', adapter.quote('partition'), 'resource', 'gpu_model',
+        'purchase_class', 'owner_team_id', 'default_instance_type', 'min_cores_per_gpu', 'min_gib_per_gpu',
+        'valid_from', 'valid_to', 'reason'
+    ]) }} as row_hash
 from {{ ref('pools') }}

@@ -1,0 +1,23 @@
+"""What `adapter` means while sqlfluff lints: enough SQL of the right shape, with no engine behind it.
+
+A dispatched macro is stood in for by a function call of the same name, and one that joins (`cross_join_…`) by a join
+to a table with the column that its last argument names. The macros' own SQL is run by dbt, not linted.
+"""
+
+from collections.abc import Callable
+
+
+def dispatch(name: str, _package: str = "") -> Callable[..., str]:
+    def stand_in(*arguments: object) -> str:
+        listed = ", ".join(str(argument) for argument in arguments)
+        if name.startswith("cross_join_"):
+            column = arguments[-1]
+            listed = ", ".join(str(argument) for argument in arguments[:-1])
+            return f"cross join unnest({name}({listed})) as {column}_items({column})"
+        return f"{name}({listed})"
+
+    return stand_in
+
+
+def quote(identifier: str) -> str:
+    return f'"{identifier}"'

@@ -1,0 +1,14 @@
+{{ config(meta={"dagster": {"ref": {"name": "rpt_reconciliation"}}}) }}
+-- law 1, per invoice: billed = allocatable + paid ahead - released + outside the built days, and all of it is allocated
+select
+    provider,
+    invoice_id,
+    currency,
+    billed_cost,
+    allocatable_cost,
+    billed_difference,
+    currency_allocatable_cost,
+    currency_allocated_cost,
+    allocated_difference
+from {{ ref('rpt_reconciliation') }}
+where billed_difference <> 0 or allocated_difference <> 0

@@ -1,0 +1,198 @@
+"""`apportion`: who pays for every cent of shared ML infrastructure, and why."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime
+from functools import wraps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from orchestration.errors import ApportionError
+from orchestration.workspace import PROJECT_ROOT, Workspace
+
+app = typer.Typer(
+    help="""Who pays for every cent of shared ML infrastructure, and why.
+
+    A workspace is three things: a [bold]sources.yml[/] (which bills, schedulers and telemetry to read), a
+    [bold]seeds[/] folder (the policy: who pays, how much, from when, why) and a [bold]data[/] folder (everything
+    that is made). Without options the project's own are used; several workspaces can live side by side.
+
+    Try it:  [bold]apportion demo[/]  generates a company, runs it and prints who pays.
+    """,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+console = Console(highlight=False)
+
+
+@app.callback()
+def locate(
+    context: typer.Context,
+    sources: Annotated[Path | None, typer.Option(help="The sources.yml to use [APPORTION_SOURCES].")] = None,
+    seeds: Annotated[
+        Path | None, typer.Option(help="The folder with policy/ and reference/ [APPORTION_SEEDS].")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Where everything that is made goes [APPORTION_DATA].")] = None,
+) -> None:
+    context.obj = Workspace.locate(sources, seeds, data)
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Registers a command whose errors are one readable message with a remedy, not a traceback."""
+
+    @app.command(name=function.__name__)
+    @wraps(function)
+    def guarded(*arguments: object, **options: object) -> None:
+        # Dagster marks several of its settled features as beta; that is no news to whoever runs a command.
+        warnings.filterwarnings("ignore", module="dagster")
+        try:
+            function(*arguments, **options)
+        except ApportionError as error:
+            console.print(f"[bold red]✗[/] {error.message}", markup=True, soft_wrap=True)
+            if error.remedy:
+                console.print(f"  [bold]→[/] {error.remedy}", soft_wrap=True)
+            raise typer.Exit(1) from None
+
+    return guarded
+
+
+Day = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"])]
+
+
+@command
+def demo(
+    context: typer.Context,
+    days: Annotated[int, typer.Option(min=1, max=35, help="How many days of the company to generate.")] = 35,
+) -> None:
+    """Generate the demo company, run all of it and show who pays.
+
+    Two Slurm clusters and one Kubernetes cluster, 480 GPUs, 25,000 jobs, 24 million telemetry samples, cloud bills
+    and a cost sheet, in the raw formats that real systems print, with the awkward things that real ones have.
+    """
+    from datetime import timedelta
+
+    from orchestration.demo import FIRST_DAY, generate
+
+    workspace: Workspace = context.obj
+    started = time.monotonic()
+    with console.status("generating the company"):
+        counts = generate(workspace.data, days=days)
+    console.print(f"generated in {time.monotonic() - started:.0f} s: " + _counted(counts))
+    _run(workspace, FIRST_DAY, FIRST_DAY + timedelta(days=days))
+
+
+@command
+def run(
+    context: typer.Context,
+    start: Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")],
+    end: Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")],
+) -> None:
+    """Land, build, check and publish the UTC days from --from up to, not including, --to.
+
+    Runs the same Dagster assets as the UI does, in this process. A day can be run as often as you like: equal
+    inputs and policy give equal tables, and days that are not named do not change.
+    """
+    _run(context.obj, start.date(), end.date())
+
+
+@command
+def status(context: typer.Context) -> None:
+    """What is loaded, what is stale, what is quarantined, and whether the books reconcile."""
+    from orchestration.status import show_status
+
+    show_status(context.obj, console)
+
+
+@command
+def publish(context: typer.Context) -> None:
+    """Copy the star and the reports to published/, for BI tools to read while a run writes."""
+    from orchestration.publish.marts import publish as publish_marts
+
+    workspace: Workspace = context.obj
+    with workspace.writing():
+        published = publish_marts(workspace)
+    console.print(f"{sum(published.rows.values()):,} rows in {len(published.rows)} tables → {published.database}")
+
+
+@command
+def ui(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 3000,
+) -> None:
+    """Open Dagster's web interface on this workspace: lineage, runs, backfills, checks."""
+    from orchestration.runs import instance_of
+
+    workspace: Workspace = context.obj
+    with instance_of(workspace):
+        environment = {
+            **os.environ,
+            **workspace.environment(),
+            "DAGSTER_HOME": str(workspace.dagster_home),
+            "PYTHONWARNINGS": "ignore",
+        }
+    console.print(f"Dagster is starting on http://127.0.0.1:{port} (Ctrl-C ends it)")
+    arguments = ["dev", "-m", "orchestration.definitions", "-h", "127.0.0.1", "-p", str(port)]
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "dagster", *arguments], env=environment, cwd=PROJECT_ROOT))
+
+
+@command
+def docs(context: typer.Context) -> None:
+    """Build dbt's documentation of every table and column as one static page: data/docs/index.html."""
+    import shutil
+
+    from orchestration.dbt import invoke
+
+    workspace: Workspace = context.obj
+    with workspace.writing():
+        result = invoke(workspace, ["--quiet", "docs", "generate", "--static"])
+    if not result.success:
+        raise ApportionError(f"dbt could not build the documentation: {result.exception}")
+    page = workspace.data / "docs" / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(workspace.dbt_target / "static_index.html", page)
+    console.print(f"documentation → {page}")
+
+
+@app.command(
+    name="dbt",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def dbt_command(context: typer.Context) -> None:
+    """Run dbt on this workspace, warm: `apportion dbt build --select int_node_hours --vars '{…}'`."""
+    from orchestration.dbt import invoke
+
+    workspace: Workspace = context.obj
+    with workspace.writing():
+        result = invoke(workspace, context.args)
+    raise typer.Exit(0 if result.success else 1)
+
+
+def _run(workspace: Workspace, start: date, end: date) -> None:
+    from orchestration import progress
+    from orchestration.dbt import Window
+
+    window = Window(start, end)
+    started = time.monotonic()
+    with console.status("starting") as status:
+        from orchestration.runs import run_pipeline
+        from orchestration.summary import print_summary
+
+        progress.listen(status.update)
+        run_pipeline(workspace, window)
+    console.print(f"ran {window.days} days in {time.monotonic() - started:.0f} s")
+    print_summary(workspace, window, console)
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())

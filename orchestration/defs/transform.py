@@ -1,0 +1,151 @@
+"""The dbt project as assets: one op, one dbt call for a whole range of days.
+
+The op always builds everything that a window needs and reports what was asked for. Building a lone fact would
+read the scratch tables of another window.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+import duckdb
+from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
+from dagster_dbt.asset_utils import get_asset_check_key_for_test
+
+from orchestration import progress
+from orchestration.connectors import feeds
+from orchestration.dbt import Window, build_arguments, failure, invoke, prepare
+from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
+from orchestration.partitions import daily, window_of
+from orchestration.settings import Source
+from orchestration.workspace import Workspace
+
+REFERENCE_FOLDERS = ("staging.policy", "staging.reference", "intermediate.policy", "core.dimensions")
+REFERENCE_SELECTION = " ".join(["resource_type:seed", *(f"fqn:apportion.{folder}" for folder in REFERENCE_FOLDERS)])
+
+
+class Translator(DagsterDbtTranslator):
+    """How a dbt node looks in Dagster: its group, owner, partitions, and which sources feed it."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        super().__init__()
+        self._raw_keys: dict[str, list[dg.AssetKey]] = {}
+        for source in sources:
+            tables = {feed.table for feed in feeds(source)} | {"landings"}
+            for table in sorted(tables):
+                self._raw_keys.setdefault(table, []).append(raw_key(source))
+
+    def get_asset_spec(self, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None) -> dg.AssetSpec:
+        """A landing table is what several sources land: its readers depend on each of them."""
+        spec = super().get_asset_spec(manifest, unique_id, project)
+        deps: list[dg.AssetDep] = []
+        for dep in spec.deps:
+            if dep.asset_key.path[0] == "landing":
+                deps += [dg.AssetDep(key) for key in self._raw_keys.get(dep.asset_key.path[-1], [])]
+            else:
+                deps.append(dep)
+        return spec.replace_attributes(deps=deps, owners=OWNERS)
+
+    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str:
+        folder = ".".join(dbt_resource_props["fqn"][1:-1])
+        if dbt_resource_props["resource_type"] == "seed" or folder.startswith(REFERENCE_FOLDERS):
+            return "reference"
+        return "reporting" if folder.startswith("reporting") else "daily"
+
+    def get_partitions_def(self, dbt_resource_props: Mapping[str, Any]) -> dg.PartitionsDefinition | None:
+        """Facts and daily reports keep their days. Everything between them is scratch of the last window."""
+        return daily if is_kept_by_day(dbt_resource_props) else None
+
+
+def is_kept_by_day(dbt_resource_props: Mapping[str, Any]) -> bool:
+    return "windowed" in dbt_resource_props.get("tags", [])
+
+
+def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDefinition:
+    manifest_path = prepare(workspace)
+    manifest = json.loads(manifest_path.read_bytes())
+    translator = Translator(sources)
+
+    @dbt_assets(
+        manifest=manifest,
+        name="models",
+        dagster_dbt_translator=translator,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        pool=WAREHOUSE_POOL,
+    )
+    def models(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+        window = window_of(context.run.tags)
+        # Without days, nothing that keeps days was asked for and none is touched: policy and dimensions only.
+        arguments = build_arguments(window, select=None if window else REFERENCE_SELECTION)
+        with workspace.writing():
+            result = invoke(workspace, arguments, on_event=_watch())
+            results = list(getattr(result.result, "results", None) or [])
+            totals = _totals(workspace, window) if window and result.success else {}
+        for one in results:
+            unique_id = one.node.unique_id
+            if one.node.resource_type == "test":
+                key = get_asset_check_key_for_test(manifest, translator, unique_id, None)
+                if key and key in context.selected_asset_check_keys and str(one.status) in ("pass", "fail", "warn"):
+                    yield dg.AssetCheckResult(
+                        asset_key=key.asset_key,
+                        check_name=key.name,
+                        passed=str(one.status) == "pass",
+                        metadata={"failing_rows": one.failures or 0},
+                    )
+            elif one.node.resource_type in ("model", "seed") and str(one.status) == "success":
+                key = translator.get_asset_spec(manifest, unique_id, None).key
+                if key in context.selected_asset_keys:
+                    yield dg.MaterializeResult(
+                        asset_key=key,
+                        metadata={"seconds": round(one.execution_time, 3), **totals.get(one.node.name, {})},
+                    )
+        if not result.success:
+            raise failure(workspace, result, results)
+
+    return models
+
+
+def _watch() -> Any:
+    finished = 0
+
+    def on_event(event: Any) -> None:
+        nonlocal finished
+        if event.info.name in ("LogModelResult", "LogTestResult", "LogSeedResult"):
+            finished += 1
+            progress.say(f"building models and checking laws ({finished} done)")
+
+    return on_event
+
+
+def _totals(workspace: Workspace, window: Window) -> dict[str, dict[str, Any]]:
+    """Rows and money of the window, shown on each fact: what was billed, what was allocated, and that they agree."""
+    where = f"where usage_date >= date '{window.start}' and usage_date < date '{window.end}'"
+    found: dict[str, dict[str, Any]] = {}
+    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+        tables = warehouse.execute(
+            "select table_schema, table_name from information_schema.columns"
+            " where column_name = 'usage_date' and table_schema in ('core', 'reporting')"
+        ).fetchall()
+        for schema, table in tables:
+            (rows,) = warehouse.execute(f"select count(*) from {schema}.{table} {where}").fetchone()
+            found[table] = {"dagster/partition_row_count": rows}
+        money = warehouse.execute(
+            f"""
+            select currency, sum(allocatable), sum(allocated)
+            from (
+                select currency, allocatable_cost as allocatable, 0 as allocated from core.fct_billed_costs {where}
+                union all
+                select currency, 0, amount from core.fct_cost_allocations {where}
+            )
+            group by currency order by currency
+            """
+        ).fetchall()
+    for currency, allocatable, allocated in money:
+        for table in ("fct_billed_costs", "fct_cost_allocations"):
+            found[table] |= {
+                f"allocatable_{currency}": f"{allocatable:f}",
+                f"allocated_{currency}": f"{allocated:f}",
+                f"difference_{currency}": f"{allocatable - allocated:f}",
+            }
+    return found

@@ -1,0 +1,112 @@
+"""Runs of the pipeline in this process, recorded in the workspace's Dagster instance like any other run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+
+from orchestration.dbt import Window
+from orchestration.errors import ApportionError
+from orchestration.partitions import range_tags
+from orchestration.workspace import Workspace
+
+PROCESS_TAG = "apportion/process"
+
+INSTANCE_SETTINGS = """\
+# Written by apportion. One writer at a time, on one machine: the warehouse is a single file.
+concurrency:
+  pools:
+    default_limit: 1
+    granularity: op
+telemetry:
+  enabled: false
+"""
+
+
+def prepare_home(workspace: Workspace) -> Path:
+    """The workspace's own DAGSTER_HOME, with the settings that its single-file warehouse needs."""
+    home = workspace.dagster_home
+    home.mkdir(parents=True, exist_ok=True)
+    settings = home / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(INSTANCE_SETTINGS)
+    return home
+
+
+@contextlib.contextmanager
+def instance_of(workspace: Workspace) -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.from_config(str(prepare_home(workspace))) as instance:
+        reap_dead_runs(instance)
+        yield instance
+
+
+def process_tag() -> dict[str, str]:
+    """Marks a run with the process that carries it, so that its death can be told from its being slow."""
+    return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"}
+
+
+def reap_dead_runs(instance: dg.DagsterInstance) -> list[str]:
+    """Fails the runs whose process is gone and frees their pool slots; returns their ids.
+
+    A killed process cannot report its own end. Without this its run looks alive for ever, keeps the one slot of
+    the warehouse pool, and every later run waits for it.
+    """
+    reaped = []
+    unfinished = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING])
+    for run in instance.get_runs(filters=unfinished):
+        host, _, rest = run.tags.get(PROCESS_TAG, "").partition(":")
+        pid, _, started = rest.partition(":")
+        if host == socket.gethostname() and _started(int(pid)) != started:
+            instance.report_run_failed(run, "the process of this run was killed")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            reaped.append(run.run_id)
+    return reaped
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the kernel's own ticks; empty if there is none. Ids are reused, starts are not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def run_pipeline(workspace: Workspace, window: Window) -> None:
+    """Lands, builds, checks and publishes a window in this process, through the same assets that Dagster shows."""
+    os.environ.update(workspace.environment())
+    from orchestration.definitions import defs
+
+    with instance_of(workspace) as instance:
+        job = defs.resolve_job_def("pipeline")
+        try:
+            job.execute_in_process(
+                instance=instance,
+                tags={**range_tags(window), **process_tag()},
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                raise_on_error=True,
+            )
+        except Exception as error:
+            readable = _readable(error)
+            if readable is error:
+                raise
+            raise readable from None
+
+
+def _readable(error: BaseException) -> BaseException:
+    """The message meant for people, wherever Dagster wrapped it; the error itself if there is none."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
+            continue
+        if isinstance(cause, ApportionError):
+            return cause
+        seen.add(id(cause))
+        waiting += [cause.__context__, cause.__cause__]
+    return error

@@ -1,0 +1,114 @@
+"""The state of a workspace: what is loaded, what is stale, what is quarantined, does it reconcile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+from orchestration.dbt import Window, build
+from orchestration.landing import quarantine
+from orchestration.partitions import windows_of
+from orchestration.settings import load_sources
+from orchestration.summary import print_closing_lines
+from orchestration.workspace import Workspace
+
+
+def show_status(workspace: Workspace, console: Console) -> None:
+    sources = load_sources(workspace.sources_file, workspace.data)
+    landed = _landed(workspace)
+    table = Table(title=f"Sources of {workspace.sources_file}", title_justify="left")
+    for column in ("source", "kind", "landed days", "newest", "rows", "quarantined now"):
+        table.add_column(column, justify="left" if column in ("source", "kind") else "right")
+    set_aside = quarantine.summary(workspace.data)
+    for source in sources:
+        days, newest, rows = landed.get(source.name, (0, None, 0))
+        bad = sum(set_aside.get(source.name, {}).values())
+        table.add_row(
+            source.name, source.kind, f"{days:,}", str(newest or "–"), f"{rows:,}", f"{bad:,}" if bad else "–"
+        )
+    console.print(table)
+    for source, files in sorted(set_aside.items()):
+        for file, count in files.most_common(3):
+            console.print(
+                f"  quarantine/{source}/{file}.jsonl: {count} rows, each with line and reason", soft_wrap=True
+            )
+
+    if not workspace.warehouse.exists():
+        console.print("nothing is built yet → apportion run --from … --to …")
+        return
+    built, stale = _built_and_stale(workspace)
+    console.print(f"built: {_days(built)}")
+    console.print(f"stale (inputs or policy changed since): {_days(stale)}" if stale else "stale: none")
+    waiting = sorted(set(_landed_days(workspace)) - set(built))
+    if waiting:
+        console.print(f"landed but not built: {_days(waiting)}")
+    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+        print_closing_lines(warehouse, console)
+
+
+def _landings(workspace: Workspace) -> str:
+    return f"read_parquet('{workspace.data}/landing/landings/date=*/*.parquet', hive_partitioning = true)"
+
+
+def _landed(workspace: Workspace) -> dict[str, tuple[int, date, int]]:
+    if not (workspace.data / "landing" / "landings").exists():
+        return {}
+    rows = duckdb.sql(
+        f"select source, count(distinct date), max(date), sum(rows) from {_landings(workspace)}"
+        " where rows > 0 group by source"
+    ).fetchall()
+    return {source: (days, newest, total) for source, days, newest, total in rows}
+
+
+def _landed_days(workspace: Workspace) -> list[date]:
+    if not (workspace.data / "landing" / "landings").exists():
+        return []
+    return [day for (day,) in duckdb.sql(f"select distinct date from {_landings(workspace)}").fetchall()]
+
+
+def _built_and_stale(workspace: Workspace) -> tuple[list[date], list[date]]:
+    """Works out today's hashes of every built day with the very models that stored them, in a scratch warehouse."""
+    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+        stored = {
+            day: (policy, inputs)
+            for day, policy, inputs in warehouse.execute(
+                "select usage_date, policy_hash, input_hash from core.fct_days order by usage_date"
+            ).fetchall()
+        }
+    if not stored:
+        return [], []
+    scratch = workspace.data / "dbt" / f"status-{os.getpid()}.duckdb"
+    try:
+        window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
+        build(workspace, window, select="+int_days", tests=False, warehouse=scratch)
+        with duckdb.connect(str(scratch), read_only=True) as connection:
+            current = {
+                day: (policy, inputs)
+                for day, policy, inputs in connection.execute(
+                    "select usage_date, policy_hash, input_hash from intermediate.int_days"
+                ).fetchall()
+            }
+    finally:
+        _remove(scratch)
+    return list(stored), [day for day, hashes in stored.items() if current.get(day) != hashes]
+
+
+def _remove(database: Path) -> None:
+    for file in (database, database.with_name(f"{database.name}.wal")):
+        file.unlink(missing_ok=True)
+
+
+def _days(days: Sequence[date]) -> str:
+    if not days:
+        return "none"
+    windows = windows_of(days)
+    shown = ", ".join(
+        str(window.start) if window.days == 1 else f"{window.start} up to {window.end}" for window in windows[:6]
+    )
+    return f"{len(days)} days: {shown}" + (" …" if len(windows) > 6 else "")

@@ -1,0 +1,94 @@
+"""What a run prints at its end: who pays, and the two lines that show that nothing was lost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+from orchestration.dbt import Window
+from orchestration.workspace import Workspace
+
+
+def print_summary(workspace: Workspace, window: Window, console: Console) -> None:
+    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+        _print_teams(warehouse, window, console)
+        print_closing_lines(warehouse, console)
+
+
+def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: Console) -> None:
+    rows = warehouse.execute(
+        """
+        select
+            team_name, currency,
+            sum(direct_cost), sum(idle_cost), sum(shared_cost) + sum(unattributed_cost), sum(total_cost),
+            sum(busy_gpu_hours) / nullif(sum(sampled_gpu_hours), 0)
+        from reporting.rpt_team_costs_daily
+        where usage_date >= ? and usage_date < ?
+        group by team_name, currency
+        order by currency desc, sum(total_cost) desc
+        """,
+        [window.start, window.end],
+    ).fetchall()
+    table = Table(title=f"Who pays, {window.start} up to {window.end}", title_justify="left")
+    table.add_column("team")
+    for column in ("direct", "idle", "shared", "total"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    table.add_column("busy share", justify="right")
+    currency = None
+    for team, its_currency, direct, idle, shared, total, busy in rows:
+        if currency not in (None, its_currency):
+            table.add_section()
+        currency = its_currency
+        busy_share = "no data" if busy is None else f"{busy:.0%}"
+        table.add_row(team, *(f"{amount:,.2f}" for amount in (direct, idle, shared, total)), currency, busy_share)
+    console.print(table)
+
+
+def print_closing_lines(warehouse: duckdb.DuckDBPyConnection, console: Console) -> None:
+    """Over all that is built: what was allocatable is allocated, and what was billed is accounted for."""
+    rows = warehouse.execute(
+        """
+        select
+            currency, any_value(currency_allocatable_cost), any_value(currency_allocated_cost),
+            any_value(allocated_difference), sum(billed_cost), sum(allocatable_cost), sum(paid_ahead_cost),
+            sum(released_cost), sum(outside_cost), sum(billed_difference)
+        from reporting.rpt_reconciliation
+        group by currency
+        order by currency desc
+        """
+    ).fetchall()
+    for (
+        currency,
+        allocatable,
+        allocated,
+        gap,
+        billed,
+        effective,
+        ahead,
+        released,
+        outside,
+        difference,
+    ) in rows:
+        console.print(
+            f"{currency}  allocatable {_money(allocatable)}, allocated {_money(allocated)}, difference {_exactly(gap)}",
+            soft_wrap=True,
+        )
+        console.print(
+            f"{currency}  billed {_money(billed)} = allocatable {_money(effective)} + paid ahead {_money(ahead)}"
+            f" − released {_money(released)} + outside the loaded days {_money(outside)},"
+            f" difference {_exactly(difference)}",
+            soft_wrap=True,
+        )
+
+
+def _money(amount: Decimal) -> str:
+    return f"{amount:,.9f}"
+
+
+def _exactly(difference: Decimal) -> str:
+    colour = "green" if difference == 0 else "bold red"
+    return f"[{colour}]{difference:.9f}[/]"
