@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.errors import ApportionError
+from orchestration.landing.days import ensure_schema_files, is_alive
 from orchestration.workspace import PROJECT_ROOT, Workspace
 
 EventCallback = Callable[[Any], None]
@@ -101,7 +103,8 @@ def invoke(
     from dbt.contracts.graph.manifest import Manifest
 
     prepare(workspace)
-    with _environment(workspace, warehouse):
+    ensure_schema_files(workspace.data)
+    with _environment(workspace, warehouse), _spill_folder(workspace):
         manifest = Manifest.from_msgpack((workspace.dbt_target / "partial_parse.msgpack").read_bytes())
         manifest.build_flat_graph()
         workspace.warehouse.parent.mkdir(parents=True, exist_ok=True)
@@ -169,6 +172,23 @@ def _environment(workspace: Workspace, warehouse: Path | None = None) -> Iterato
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _spill_folder(workspace: Workspace) -> Iterator[None]:
+    """Where DuckDB puts what its memory limit does not hold: a folder of this process alone.
+
+    Two processes would overwrite each other's files in it, and a killed one leaves them behind.
+    """
+    for leftover in workspace.data.glob("spill-*"):
+        if not is_alive(int(leftover.name.removeprefix("spill-"))):
+            shutil.rmtree(leftover, ignore_errors=True)
+    spill = workspace.data / f"spill-{os.getpid()}"
+    os.environ["APPORTION_SPILL"] = str(spill)
+    try:
+        yield
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
 
 
 def failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> ApportionError:

@@ -1,27 +1,8 @@
-"""What Dagster loads: the sources, the dbt project, and when they run. Needs no warehouse and no network."""
+"""What Dagster loads: the workspace that the environment names."""
 
 from __future__ import annotations
 
-import dagster as dg
-
-from orchestration.defs.automation import inbox_sensor, nightly, pipeline, restatements
-from orchestration.defs.publish import published_asset
-from orchestration.defs.raw import raw_asset
-from orchestration.defs.transform import model_assets
-from orchestration.settings import load_sources
+from orchestration.defs import definitions_of
 from orchestration.workspace import Workspace
 
-workspace = Workspace.locate()
-sources = load_sources(workspace.sources_file, workspace.data)
-models = model_assets(workspace, sources)
-
-defs = dg.Definitions(
-    assets=[
-        *(raw_asset(source, workspace) for source in sources),
-        models,
-        published_asset(workspace, models),
-    ],
-    jobs=[pipeline],
-    schedules=[nightly, restatements],
-    sensors=[inbox_sensor(workspace, sources)],
-)
+defs = definitions_of(Workspace.locate())

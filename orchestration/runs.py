@@ -78,11 +78,10 @@ def _started(pid: int) -> str:
 
 def run_pipeline(workspace: Workspace, window: Window) -> None:
     """Lands, builds, checks and publishes a window in this process, through the same assets that Dagster shows."""
-    os.environ.update(workspace.environment())
-    from orchestration.definitions import defs
+    from orchestration.defs import definitions_of
 
     with instance_of(workspace) as instance:
-        job = defs.resolve_job_def("pipeline")
+        job = definitions_of(workspace).resolve_job_def("pipeline")
         try:
             job.execute_in_process(
                 instance=instance,

@@ -11,5 +11,5 @@ def concat(parts: Sequence[str]) -> str:
     return " || ".join(parts)
 
 
-def hash(field: str) -> str:  # noqa: A001 - dbt's name for it
+def hash(field: str) -> str:
     return f"md5({field})"

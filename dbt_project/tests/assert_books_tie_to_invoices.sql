@@ -11,4 +11,4 @@ select
     currency_allocated_cost,
     allocated_difference
 from {{ ref('rpt_reconciliation') }}
-where billed_difference <> 0 or allocated_difference <> 0
+where coalesce(billed_difference, 1) <> 0 or coalesce(allocated_difference, 1) <> 0

@@ -1,5 +1,4 @@
-"""Connectors: one module per kind of source, which knows its vendor's format and nothing of what happens
-next."""
+"""Connectors: one module per kind of source, which knows its vendor's format and nothing else."""
 
 from __future__ import annotations
 

@@ -51,8 +51,7 @@ class Reading:
     """Rows found in each file, counted apart from `rows` so that a loss would show."""
     rejects: list[Reject] = field(default_factory=list)
     proven: dict[int, date] = field(default_factory=dict)
-    """Files whose own statistics prove that every row is good and of this one day: nobody needs to look
-    inside."""
+    """Files whose own statistics prove that all rows are good and of this one day: no need to look inside."""
     notes: dict[str, int] = field(default_factory=dict)
     """Things worth counting that are no mistakes, such as ambiguous local hours."""
 

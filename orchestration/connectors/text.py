@@ -114,8 +114,7 @@ class _Sink:
 def load_lines(
     con: DuckDBPyConnection, table: str, deliveries: Sequence[Delivery], *, header: bool
 ) -> tuple[list[str], list[int]]:
-    """Non-empty lines of all files into temp table (file, line, raw); returns headers and line counts by
-    file."""
+    """Non-empty lines of all files into temp table (file, line, raw); returns headers and counts by file."""
     sink = _Sink(con, table, pa.schema([("file", pa.int64()), ("line", pa.int64()), ("raw", pa.string())]))
     headers, counts = [""] * len(deliveries), [0] * len(deliveries)
     for file, delivery in enumerate(deliveries):

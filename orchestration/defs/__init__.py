@@ -1,0 +1,28 @@
+"""What Dagster shows of a workspace: its sources, the dbt project, and when they run."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from orchestration.defs.automation import inbox_sensor, nightly, pipeline, restatements
+from orchestration.defs.publish import published_asset
+from orchestration.defs.raw import raw_asset
+from orchestration.defs.transform import model_assets
+from orchestration.settings import load_sources
+from orchestration.workspace import Workspace
+
+
+def definitions_of(workspace: Workspace) -> dg.Definitions:
+    """Needs no warehouse, no network and no secret: only the sources file, the seeds and the dbt project."""
+    sources = load_sources(workspace.sources_file, workspace.data)
+    models = model_assets(workspace, sources)
+    return dg.Definitions(
+        assets=[
+            *(raw_asset(source, workspace) for source in sources),
+            models,
+            published_asset(workspace, models),
+        ],
+        jobs=[pipeline],
+        schedules=[nightly, restatements],
+        sensors=[inbox_sensor(workspace, sources)],
+    )

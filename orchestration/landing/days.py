@@ -69,8 +69,7 @@ def last_landed_day(data_dir: Path) -> date | None:
 
 
 def ensure_schema_files(data_dir: Path) -> None:
-    """An empty file per table, because a query over a folder without any file is an error and not an empty
-    result."""
+    """An empty file per table, because a query over a folder without any file is an error."""
     with_date = {name: table.schema.append(pa.field("date", pa.date32())) for name, table in TABLES.items()}
     for name, schema in {**with_date, "landings": LANDINGS_SCHEMA}.items():
         target = data_dir / "landing" / name / SCHEMA_DAY / "_schema.parquet"
@@ -90,11 +89,11 @@ def clean_up(data_dir: Path, source: str, tables: Iterable[str]) -> None:
     for path in landing.glob(f"_index/{source}.json.tmp-*"):
         path.unlink(missing_ok=True)
     for path in landing.glob("_spill-*"):
-        if not _is_alive(int(path.name.removeprefix("_spill-"))):
+        if not is_alive(int(path.name.removeprefix("_spill-"))):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
     """Other sources may be landing at this moment, in other processes."""
     try:
         os.kill(process, 0)

@@ -63,8 +63,7 @@ def winners(load: FeedLoad, day: date) -> list[int]:
 
 
 def _newest_version(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    """The newest version of each record, unless a newer complete dump of the day does not know it any
-    more."""
+    """The newest version of each record, unless a newer complete dump of the day lacks it."""
     newest: dict[date, object] = {}
     for delivery in load.deliveries:  # oldest first, so the newest claim stays
         if delivery.declared and overlaps([delivery.declared], window):

@@ -124,8 +124,7 @@ def _day_columns(table: LandingTable) -> str:
 
 
 def _last_day(start: str, end: str) -> str:
-    """Half-open: an interval that ends at midnight does not touch the next day, one without length is on its
-    start."""
+    """Half-open: what ends at midnight does not touch the next day; what has no length is where it starts."""
     return f"cast(case when {end} > {start} then {end} - interval 1 microsecond else {end} end as date)"
 
 

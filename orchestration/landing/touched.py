@@ -1,5 +1,4 @@
-"""Which UTC days new, changed and removed files ask for: what a sensor needs to request exactly those
-days."""
+"""Which UTC days new, changed and removed files ask for, so that a sensor requests exactly those."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@
 
     {%- set checks = [] -%}
     {%- for column in required -%}
-        {%- do checks.append((column, column ~ " is null", "must be filled", "fill in the cell")) -%}
+        {%- do checks.append((column, column ~ " is null", "is required", "fill in the cell")) -%}
     {%- endfor -%}
     {%- for column, words in allowed.items() -%}
         {%- set listed = words | join(", ") -%}
@@ -27,7 +27,7 @@
     select
         seed_file,
         seed_row,
-        {{ dbt.concat(["'" ~ column ~ " = '", "coalesce(" ~ as_text(column) ~ ", 'nothing')", "' " ~ problem ~ "'"]) }} as problem,
+        {{ dbt.concat(["'" ~ column ~ " = '", "coalesce(" ~ as_text(column) ~ ", '(empty)')", "' " ~ problem ~ "'"]) }} as problem,
         '{{ remedy }}' as remedy
     from seed_rows
     where {{ is_wrong }}

@@ -1,5 +1,4 @@
-"""Node inventory:
-cluster,node,resource_id,provider,instance_type,pool,gpu_model,gpus,cores,memory_gib,from,to."""
+"""Node inventory: which node was in which pool, with what in it, from when to when (a CSV file)."""
 
 from __future__ import annotations
 

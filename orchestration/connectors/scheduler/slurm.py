@@ -81,8 +81,7 @@ def _clock_seconds(column: str) -> str:
 
 
 def _labels(column: str) -> str:
-    """`run=42 project=foo` as a JSON object; words without `=` are prose, and the first of equal keys
-    wins."""
+    """`run=42 project=foo` as a JSON object; words without `=` are prose, the first of equal keys wins."""
     pairs = f"list_filter(string_split({column}, ' '), lambda w: regexp_full_match(w, '[^=]+=.*'))"
     first = f"list_filter({pairs}, lambda w, i: list_position({_keys(pairs)}, split_part(w, '=', 1)) = i)"
     key, value = (f"cast(to_json({part}) as varchar)" for part in ("split_part(w, '=', 1)", "w[instr(w, '=') + 1:]"))

@@ -28,7 +28,8 @@ hours as (
         job_nodes.usage_date,
         job_nodes.cluster_id,
         job_nodes.job_key,
-        job_nodes.part_id,
+        job_parts.part_id,
+        job_nodes.part_key,
         job_nodes.node_name,
         job_nodes.gpu_units,
         job_nodes.cpu_millicores,
@@ -47,16 +48,14 @@ hours as (
     inner join job_parts
         on
             job_nodes.usage_date = job_parts.usage_date
-            and job_nodes.job_key = job_parts.job_key
-            and job_nodes.part_id = job_parts.part_id
+            and job_nodes.part_key = job_parts.part_key
     {{ cross_join_series(hour_start_ms('job_parts.part_start_ms'), 'job_parts.part_end_ms', 3600000, 'hour_ms') }}
 ),
 
 in_inventory as (
     select
         hours.usage_date,
-        hours.job_key,
-        hours.part_id,
+        hours.part_key,
         hours.node_name,
         hours.hour_ms,
         inventory.pool_id,
@@ -74,20 +73,18 @@ in_inventory as (
 known_time as (
     select
         usage_date,
-        job_key,
-        part_id,
+        part_key,
         node_name,
         hour_ms,
         sum(held_ms) as held_ms
     from in_inventory
-    group by usage_date, job_key, part_id, node_name, hour_ms
+    group by usage_date, part_key, node_name, hour_ms
 ),
 
 outside_inventory as (
     select
         hours.usage_date,
-        hours.job_key,
-        hours.part_id,
+        hours.part_key,
         hours.node_name,
         hours.hour_ms,
         coalesce(min(partition_pools.pool_id), 'unmapped') as pool_id,
@@ -96,8 +93,7 @@ outside_inventory as (
     left join known_time
         on
             hours.usage_date = known_time.usage_date
-            and hours.job_key = known_time.job_key
-            and hours.part_id = known_time.part_id
+            and hours.part_key = known_time.part_key
             and hours.node_name = known_time.node_name
             and hours.hour_ms = known_time.hour_ms
     left join partition_pools
@@ -106,7 +102,7 @@ outside_inventory as (
             and hours.partition_name = partition_pools.partition_name
             and {{ valid_on('partition_pools', 'hours.usage_date') }}
     where hours.end_ms - hours.start_ms > coalesce(known_time.held_ms, 0)
-    group by hours.usage_date, hours.job_key, hours.part_id, hours.node_name, hours.hour_ms
+    group by hours.usage_date, hours.part_key, hours.node_name, hours.hour_ms
 ),
 
 placed as (
@@ -130,8 +126,9 @@ final as (
         placed.node_name,
         placed.pool_id,
         placed.is_in_inventory,
-        placed.job_key,
-        placed.part_id,
+        hours.job_key,
+        hours.part_id,
+        placed.part_key,
         hours.payer_partition_name as partition_name,
         hours.team_id,
         hours.project_id,
@@ -148,8 +145,7 @@ final as (
     inner join hours
         on
             placed.usage_date = hours.usage_date
-            and placed.job_key = hours.job_key
-            and placed.part_id = hours.part_id
+            and placed.part_key = hours.part_key
             and placed.node_name = hours.node_name
             and placed.hour_ms = hours.hour_ms
 )
