@@ -23,6 +23,11 @@ concurrency:
   pools:
     default_limit: 1
     granularity: op
+event_log_storage:
+  module: orchestration.event_log
+  class: WarmSqliteEventLogStorage
+  config:
+    base_dir: {home}/history/runs
 telemetry:
   enabled: false
 """
@@ -34,7 +39,7 @@ def prepare_home(workspace: Workspace) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
     if not settings.exists():
-        settings.write_text(INSTANCE_SETTINGS)
+        settings.write_text(INSTANCE_SETTINGS.format(home=home))
     return home
 
 

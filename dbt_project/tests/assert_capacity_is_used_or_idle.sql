@@ -1,4 +1,4 @@
-{{ config(meta={"dagster": {"ref": {"name": "fct_pool_hours"}}}) }}
+{{ config(meta={"dagster": {"ref": {"name": "int_node_hours"}}}) }}
 -- law 2, nothing dropped: every GPU-, core- and memory-millisecond that the inventory has is in a node-hour, and is
 -- used or idle with a cause; none of them is negative
 {%- set resources = {'gpu': 'gpu_units', 'cpu': 'cpu_millicores', 'memory': 'memory_mib'} %}

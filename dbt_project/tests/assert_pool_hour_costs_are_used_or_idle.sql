@@ -1,4 +1,4 @@
-{{ config(meta={"dagster": {"ref": {"name": "fct_pool_hours"}}}) }}
+{{ config(meta={"dagster": {"ref": {"name": "int_pool_hour_costs"}}}) }}
 -- law 1: where a pool-hour has capacity, its used and idle parts add up to its cost; where it has none, they are nothing
 with pool_hours as (
     select

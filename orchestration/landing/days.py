@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from orchestration.connectors.sql import literal
 from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES
 
-SCHEMA_DAY = "date=1970-01-01"
+SCHEMA_DAY = "date=9999-12-31"
 COPY_OPTIONS = "format parquet, compression zstd, parquet_version v2, dictionary_size_limit 20000"
 """On GPU samples the second version's integer encodings halve the size, and a small dictionary limit a third
 of the writing time, because gauges hardly repeat."""
@@ -69,7 +69,10 @@ def last_landed_day(data_dir: Path) -> date | None:
 
 
 def ensure_schema_files(data_dir: Path) -> None:
-    """An empty file per table, because a query over a folder without any file is an error."""
+    """An empty file per table, because a query over a folder without any file is an error.
+
+    It sorts last: DuckDB guesses the size of a table from its first file, and an empty one misleads its joins.
+    """
     with_date = {name: table.schema.append(pa.field("date", pa.date32())) for name, table in TABLES.items()}
     for name, schema in {**with_date, "landings": LANDINGS_SCHEMA}.items():
         target = data_dir / "landing" / name / SCHEMA_DAY / "_schema.parquet"

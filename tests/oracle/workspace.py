@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .worlds import World
 
 SOURCE = "test"
-SCHEMA_DAY = "date=1970-01-01"
+SCHEMA_DAY = "date=9999-12-31"
 _END = datetime.max.replace(tzinfo=UTC)
 
 

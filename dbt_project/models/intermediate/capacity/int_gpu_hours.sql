@@ -1,11 +1,8 @@
 -- grain: one row per node, pool, hour and named workload part (or none): what the GPU samples of that hour add up to
 -- The samples are read once, straight from Parquet. Only where a node changes pool inside an hour are that hour's
 -- samples read again, to give each pool its own.
-with samples as (
-    select * from {{ ref('stg_telemetry__gpu_samples') }}
-),
-
-stay_hours as (
+-- (No import CTE for them: one that is used twice is copied into memory first.)
+with stay_hours as (
     select * from {{ ref('int_stay_hours') }}
 ),
 
@@ -34,7 +31,7 @@ rolled_up as (
         {{ hour_start_ms('samples.sampled_ms') }} as hour_ms,
         samples.part_id,
         {{- sums }}
-    from samples
+    from {{ ref('stg_telemetry__gpu_samples') }} as samples
     group by 1, 2, 3, 4, 5
 ),
 
@@ -68,7 +65,7 @@ in_broken_hours as (
         broken_hours.pool_id,
         samples.part_id,
         {{- sums }}
-    from samples
+    from {{ ref('stg_telemetry__gpu_samples') }} as samples
     inner join broken_hours
         on
             samples.usage_date = broken_hours.usage_date
