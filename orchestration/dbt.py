@@ -61,8 +61,8 @@ def build_arguments(window: Window | None, select: str | None = None, tests: boo
         arguments += ["--vars", json.dumps(days)]
     if select:
         arguments += ["--select", *select.split()]
-    if not tests:
-        arguments += ["--exclude-resource-type", "test", "unit_test"]
+    # Unit tests explain models and read no data; they belong to the test suite, not to every run.
+    arguments += ["--exclude-resource-type", "unit_test", *([] if tests else ["test"])]
     return arguments
 
 
@@ -102,10 +102,10 @@ def invoke(
     from dbt.cli.main import dbtRunner
     from dbt.contracts.graph.manifest import Manifest
 
-    prepare(workspace)
+    parsed = prepare(workspace).with_name("partial_parse.msgpack")
     ensure_schema_files(workspace.data)
-    with _environment(workspace, warehouse), _spill_folder(workspace):
-        manifest = Manifest.from_msgpack((workspace.dbt_target / "partial_parse.msgpack").read_bytes())
+    with environment_of(workspace, warehouse), _spill_folder(workspace):
+        manifest = Manifest.from_msgpack(parsed.read_bytes())
         manifest.build_flat_graph()
         workspace.warehouse.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -118,15 +118,19 @@ def invoke(
 
 
 def prepare(workspace: Workspace) -> Path:
-    """Parses the project if any of its files changed since the last time; returns the path of manifest.json."""
-    manifest = workspace.dbt_target / "manifest.json"
-    stamp = workspace.dbt_target / "project.sha256"
-    fingerprint = _fingerprint(workspace)
-    if manifest.exists() and stamp.exists() and stamp.read_text() == fingerprint:
-        return manifest
+    """Parses the project if any of its files changed since the last time; returns the path of manifest.json.
+
+    The result is renamed into a folder named after what was parsed. dbt's own target folder would not do: every run
+    writes its manifest there again, and one that is killed while writing leaves half of it.
+    """
+    parsed = workspace.data / "dbt" / "parsed" / _fingerprint(workspace)
+    if parsed.is_dir():
+        return parsed / "manifest.json"
     from dbt.cli.main import dbtRunner
 
-    with _environment(workspace):
+    beside = parsed.with_name(f"{parsed.name}.tmp-{os.getpid()}")
+    with environment_of(workspace):
+        os.environ["DBT_TARGET_PATH"] = str(beside)
         result = dbtRunner().invoke(
             [
                 "--quiet",
@@ -143,8 +147,14 @@ def prepare(workspace: Workspace) -> Path:
             f"dbt cannot read the project: {result.exception}",
             "mend the model, macro or YAML file that the message names",
         )
-    stamp.write_text(fingerprint)
-    return manifest
+    for older in parsed.parent.glob("*"):
+        _, _, process = older.name.partition(".tmp-")
+        if older != beside and not (process and is_alive(int(process))):
+            shutil.rmtree(older, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another process was faster, and parsed the same
+        beside.rename(parsed)
+    shutil.rmtree(beside, ignore_errors=True)
+    return parsed / "manifest.json"
 
 
 def _fingerprint(workspace: Workspace) -> str:
@@ -163,7 +173,8 @@ def _fingerprint(workspace: Workspace) -> str:
 
 
 @contextlib.contextmanager
-def _environment(workspace: Workspace, warehouse: Path | None = None) -> Iterator[None]:
+def environment_of(workspace: Workspace, warehouse: Path | None = None) -> Iterator[None]:
+    """What dbt and Dagster are to know of the workspace, for as long as this lasts."""
     before = dict(os.environ)
     os.environ.update(workspace.environment())
     os.environ["APPORTION_WAREHOUSE"] = str(warehouse or workspace.warehouse)

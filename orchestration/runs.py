@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from orchestration.dbt import Window
+from orchestration.dbt import Window, environment_of
 from orchestration.errors import ApportionError
 from orchestration.partitions import range_tags
 from orchestration.workspace import Workspace
@@ -28,6 +28,8 @@ event_log_storage:
   class: WarmSqliteEventLogStorage
   config:
     base_dir: {home}/history/runs
+nux:
+  enabled: false
 telemetry:
   enabled: false
 """
@@ -85,7 +87,7 @@ def run_pipeline(workspace: Workspace, window: Window) -> None:
     """Lands, builds, checks and publishes a window in this process, through the same assets that Dagster shows."""
     from orchestration.defs import definitions_of
 
-    with instance_of(workspace) as instance:
+    with environment_of(workspace), instance_of(workspace) as instance:
         job = definitions_of(workspace).resolve_job_def("pipeline")
         try:
             job.execute_in_process(

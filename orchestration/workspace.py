@@ -71,6 +71,7 @@ class Workspace:
             "DBT_LOG_PATH": str(self.data / "dbt" / "logs"),
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
             "DO_NOT_TRACK": "1",
+            "DAGSTER_EVENT_BATCH_SIZE": "1000",
         }
 
     @cached_property

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 
+from orchestration.dbt import prepare
 from orchestration.errors import ApportionError
 from orchestration.workspace import Workspace
 
@@ -40,7 +41,7 @@ def publish(workspace: Workspace) -> Published:
     parquet = workspace.published / "parquet"
     parquet.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f"marts.duckdb.tmp-{os.getpid()}")
-    for leftover in workspace.published.glob("*.tmp-*"):
+    for leftover in (*workspace.published.glob("*.tmp-*"), *parquet.glob("*.tmp-*")):
         leftover.unlink()
 
     with duckdb.connect() as warehouse:
@@ -84,8 +85,7 @@ def _describe(warehouse: duckdb.DuckDBPyConnection, schema: str, table: str, nod
 
 
 def _descriptions(workspace: Workspace) -> dict[str, dict]:
-    manifest = workspace.dbt_target / "manifest.json"
-    nodes = json.loads(manifest.read_bytes())["nodes"] if manifest.exists() else {}
+    nodes = json.loads(prepare(workspace).read_bytes())["nodes"]
     return {node["name"]: node for node in nodes.values() if node["resource_type"] == "model"}
 
 

@@ -98,7 +98,10 @@ def first_cost_rule(charge: Row, rules: Iterable[Row]) -> Row | None:
 
 
 def charge_interval(charge: Row, rule: Row | None, day: date) -> Interval:
-    """The time over which the charge is spread: its own, or its billing period."""
+    """The time over which the charge is spread: its own, or its billing period.
+
+    `rule` is the one valid on the first day of the billing period: a line has one spread, whatever day is looked at.
+    """
     category = charge["charge_category"]
     one_time = category == "Purchase" and charge["charge_frequency"] == "One-Time"
     spread = rule["spread"] if rule else None
@@ -195,7 +198,8 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
     parts = []
     for charge in tables["charges"]:
         rule = first_cost_rule(charge, cost_rules)
-        interval = charge_interval(charge, rule, day)
+        first_day = charge["billing_period_start_at"].date()
+        interval = charge_interval(charge, first_cost_rule(charge, valid_on(seeds["cost_rules"], first_day)), day)
         on_the_day = overlap(interval, (0, DAY)) > 0 or (interval[0] == interval[1] and 0 <= interval[0] < DAY)
         if not on_the_day:
             continue

@@ -326,7 +326,7 @@ class FactMaker:
         self.add(
             "charges",
             charge_key=self.name(f"line{number}"),
-            provider=self.rng.choice(["cloud", "cloud", "owned"]),
+            provider=self.name(self.rng.choice(["cloud", "cloud", "owned"])),
             invoice_id=self.name("invoice"),
             billing_account_id="1",
             billing_period_start_at=period_start,

@@ -184,7 +184,11 @@ class PolicyMaker:
             values_then = decoy if table == "payer_rules" else {**values, "pool_id": None}
             self.add(table, self.rng.choice([-1, 1]), rule_order=self.order, **values_then)
         self.order += 1
-        self.add(table, rule_order=self.order, **values)
+        rule = self.add(table, rule_order=self.order, **values)
+        if table == "cost_rules" and self.chance(0.5):
+            # Valid since before the billing period began, whose first day decides over the spread of a line. Cost
+            # rules match the providers of their own world alone, so they disturb no other.
+            rule["valid_from"] -= timedelta(days=40)
 
     # --- what ------------------------------------------------------------------------------------------
 
@@ -263,7 +267,7 @@ class PolicyMaker:
         for service, components in SERVICES.items():
             for _ in range(self.rng.choice([0, 1, 1, 2])):
                 matchers = {
-                    "provider": self.maybe("cloud", 0.2),
+                    "provider": self.name("cloud" if self.chance(0.2) else "%"),
                     "charge_category": self.maybe(self.rng.choice(["Usage", "C%", "Tax"]), 0.2),
                     "sku_id": self.maybe(self.rng.choice(["sku-a", "sku-_", "%"]), 0.2),
                     "resource_id": self.maybe(self.name("r%"), 0.1),
@@ -271,9 +275,9 @@ class PolicyMaker:
                 }
                 self._cost_rule(self.rng.choice(components), service_name=service[:4] + "%", **matchers)
             if self.chance(0.7):
-                self._cost_rule(self.rng.choice(components), service_name=service)
+                self._cost_rule(self.rng.choice(components), service_name=service, provider=self.name("%"))
         if self.chance(0.3):
-            self._cost_rule("other")
+            self._cost_rule("other", provider=self.name("%"))
 
     def _cost_rule(self, component: str, **matchers: str | None) -> None:
         hourly = component == "node" or component in HOURLY

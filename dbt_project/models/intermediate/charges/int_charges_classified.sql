@@ -1,8 +1,11 @@
 -- grain: one row per bill line and UTC day that it may cost something on
--- The first cost rule valid on the day decides what a line is: component, pool, driver, owner, spread.
+-- The first cost rule valid on the day decides what a line is: component, pool, driver, owner. Over what time it is
+-- spread is decided once for the whole line, by the rule valid on the first day of its billing period; otherwise a rule
+-- that changes in between would book a part of the line twice, or never.
 with charges as (
     select
         charges.*,
+        cast(billing_period_start_at as date) as billing_period_date,
         {{ key_of(['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tags']) }} as subject_key
     from {{ ref('stg_billing__charges') }} as charges
 ),
@@ -24,9 +27,14 @@ subjects as (
 ),
 
 subject_days as (
-    select distinct
+    select
         subject_key,
         usage_date
+    from charges
+    union distinct
+    select
+        subject_key,
+        billing_period_date as usage_date
     from charges
 ),
 
@@ -47,9 +55,9 @@ classified as (
         rules.driver,
         coalesce(rules.has_owner, false) as has_owner,
         charges.charge_category <> 'Usage' and (
-            rules.spread = 'billing_period'
+            spread_rules.spread = 'billing_period'
             or (
-                rules.spread is null
+                spread_rules.spread is null
                 and (
                     charges.charge_category in ('Credit', 'Adjustment', 'Tax')
                     or (charges.charge_category = 'Purchase' and charges.charge_frequency = 'One-Time')
@@ -60,6 +68,11 @@ classified as (
     left join first_rules
         on charges.subject_key = first_rules.subject_key and charges.usage_date = first_rules.usage_date
     left join rules on first_rules.rule_order = rules.rule_order
+    left join first_rules as first_spread_rules
+        on
+            charges.subject_key = first_spread_rules.subject_key
+            and charges.billing_period_date = first_spread_rules.usage_date
+    left join rules as spread_rules on first_spread_rules.rule_order = spread_rules.rule_order
 ),
 
 final as (

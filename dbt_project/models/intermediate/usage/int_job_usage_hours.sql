@@ -15,14 +15,21 @@ energy as (
     where cause = 'used'
 ),
 
+-- A node can leave a pool and come back within the hour: the part is still one.
 parts as (
     select
-        job_node_hours.*,
-        gpu_hours.busy_sampled_ms,
-        gpu_hours.busy_millipercent_ms
+        {{ node_hour | join(', ') }},
+        job_key,
+        part_id,
+        team_id,
+        project_id,
+        user_name,
+        sum(held_ms) as held_ms,
+        sum(gpu_held) as gpu_held,
+        sum(cpu_held) as cpu_held,
+        sum(memory_held) as memory_held
     from job_node_hours
-    left join gpu_hours
-        on {{ equal_on('job_node_hours', 'gpu_hours', node_hour) }} and job_node_hours.part_id = gpu_hours.part_id
+    group by {{ node_hour | join(', ') }}, job_key, part_id, team_id, project_id, user_name
 ),
 
 jobs as (
@@ -36,9 +43,10 @@ jobs as (
         sum(parts.gpu_held) as gpu_held,
         sum(parts.cpu_held) as cpu_held,
         sum(parts.memory_held) as memory_held,
-        sum(parts.busy_sampled_ms) as busy_sampled_ms,
-        sum(parts.busy_millipercent_ms) as busy_millipercent_ms
+        sum(gpu_hours.busy_sampled_ms) as busy_sampled_ms,
+        sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
     from parts
+    left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
     group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.team_id, parts.project_id, parts.user_name
 ),
 

@@ -8,5 +8,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('allocation_policies', ['pool_id', 'component']) }} as policy_row,
-    {{ key_of(['pool_id', 'component', 'method', 'overhead_base', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of(['pool_id', 'component', 'method', 'overhead_base', 'valid_from', 'reason']) }} as row_hash
 from {{ ref('allocation_policies') }}

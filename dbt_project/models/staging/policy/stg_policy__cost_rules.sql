@@ -20,6 +20,6 @@ select
     {{ policy_row('cost_rules', ['rule_order']) }} as policy_row,
     {{ key_of([
         'rule_order', 'provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tag', 'component',
-        'pool_id', 'driver', 'has_owner', 'spread', 'valid_from', 'valid_to', 'reason'
+        'pool_id', 'driver', 'has_owner', 'spread', 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('cost_rules') }}

@@ -8,5 +8,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('idle_policies', ['pool_id', 'idle_cause']) }} as policy_row,
-    {{ key_of(['pool_id', 'idle_cause', 'policy', 'idle_window', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of(['pool_id', 'idle_cause', 'policy', 'idle_window', 'valid_from', 'reason']) }} as row_hash
 from {{ ref('idle_policies') }}

@@ -20,6 +20,6 @@ select
     {{ policy_row('payer_rules', ['rule_order']) }} as policy_row,
     {{ key_of([
         'rule_order', 'cluster_id', 'account', 'user_name', 'namespace', 'label', 'tag', 'path', 'team_id',
-        'project_id', 'valid_from', 'valid_to', 'reason'
+        'project_id', 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('payer_rules') }}

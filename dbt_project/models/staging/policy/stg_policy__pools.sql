@@ -19,6 +19,6 @@ select
     {{ key_of([
         'pool_id', 'pool_name', 'pool_kind', 'cluster_id', adapter.quote('partition'), 'resource', 'gpu_model',
         'purchase_class', 'owner_team_id', 'default_instance_type', 'min_cores_per_gpu', 'min_gib_per_gpu',
-        'valid_from', 'valid_to', 'reason'
+        'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('pools') }}

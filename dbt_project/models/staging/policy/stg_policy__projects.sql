@@ -7,5 +7,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('projects', ['project_id']) }} as policy_row,
-    {{ key_of(['project_id', 'project_name', 'team_id', 'valid_from', 'valid_to', 'reason']) }} as row_hash
+    {{ key_of(['project_id', 'project_name', 'team_id', 'valid_from', 'reason']) }} as row_hash
 from {{ ref('projects') }}

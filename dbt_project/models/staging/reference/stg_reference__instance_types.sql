@@ -15,6 +15,6 @@ select
     {{ policy_row('instance_types', ['instance_type']) }} as policy_row,
     {{ key_of([
         'instance_type', 'provider', 'gpu_model', 'gpus', 'cores', 'memory_gib', 'gpu_price_weight', 'cpu_price_weight',
-        'memory_price_weight', 'valid_from', 'valid_to', 'reason'
+        'memory_price_weight', 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('instance_types') }}
