@@ -17,7 +17,7 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	UV_COMPILE_BYTECODE=1 $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	UV_COMPILE_BYTECODE=1 $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation-package apportion -e .
+	UV_COMPILE_BYTECODE=1 $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
 setup: $(VENV)/installed ## install what is needed into .venv

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from orchestration import dbt
+from orchestration.runs import run_pipeline
 from orchestration.workspace import Workspace
+from tests.golden.company import make_workspace
+from tests.warehouses import DEMO, GOLDEN, run, small_demo
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +19,19 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The parsed dbt project, as `manifest.json` tells it. Parsed once: it takes seconds and needs no warehouse."""
     workspace = Workspace.locate(data=tmp_path_factory.mktemp("parsed"))
     return json.loads(dbt.prepare(workspace).read_text())
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The golden company, its day run once by the installed command: landed, built, checked and published."""
+    workspace = make_workspace(tmp_path_factory.mktemp("golden"))
+    run(workspace, GOLDEN)
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The first days of the demo company, run once over the whole range: what every other way of running must equal."""
+    workspace = small_demo(tmp_path_factory.mktemp("demo"), DEMO)
+    run_pipeline(workspace, DEMO)
+    return workspace

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from orchestration.dbt import Window, build
+from orchestration.demo import generate
 from orchestration.landing.loader import land
 from orchestration.settings import load_sources
 from orchestration.workspace import PROJECT_ROOT, Workspace
@@ -29,6 +30,27 @@ def day(text: str) -> date:
 
 def window(start: str, end: str) -> Window:
     return Window(day(start), day(end))
+
+
+GOLDEN = window("2026-03-10", "2026-03-11")
+DEMO = window("2026-01-01", "2026-01-04")
+MINUTES_APART = 10
+"""Of the demo's telemetry, which is per minute, every tenth sample is enough for these tests."""
+
+
+def small_demo(root: Path, days: Window) -> Workspace:
+    """The first days of the demo company with its own copy of the seeds and a tenth of its telemetry."""
+    generate(root / "data", days=days.days)
+    for file in (root / "data" / "inbox" / "telemetry").glob("*/*.parquet"):
+        thinned = file.with_suffix(".thinned")
+        duckdb.sql(f"copy (from '{file}' where minute(timestamp) % {MINUTES_APART} = 0) to '{thinned}' (format parquet)")
+        thinned.replace(file)
+    sources = (PROJECT_ROOT / "profiles" / "sources.yml").read_text(encoding="utf-8")
+    assert "interval_seconds: 60\n" in sources
+    sources = sources.replace("interval_seconds: 60\n", f"interval_seconds: {60 * MINUTES_APART}\n")
+    (root / "sources.yml").write_text(sources, encoding="utf-8")
+    shutil.copytree(PROJECT_ROOT / "seeds", root / "seeds")
+    return Workspace(root / "sources.yml", root / "seeds", root / "data")
 
 
 def copy_of(workspace: Workspace, root: Path) -> Workspace:
