@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from datetime import date
-from pathlib import Path
 
 import duckdb
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -22,9 +23,9 @@ from orchestration.workspace import Workspace
 def show_status(workspace: Workspace, console: Console) -> None:
     sources = load_sources(workspace.sources_file, workspace.data)
     landed = _landed(workspace)
-    table = Table(title=f"Sources of {workspace.sources_file}", title_justify="left")
-    for column in ("source", "kind", "landed days", "newest", "rows", "quarantined now"):
-        table.add_column(column, justify="left" if column in ("source", "kind") else "right")
+    table = Table(title=f"Sources of {workspace.sources_file}", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("source", "kind", "days", "newest", "rows", "quarantined"):
+        table.add_column(column, justify="left" if column in ("source", "kind") else "right", no_wrap=True)
     set_aside = quarantine.summary(workspace.data)
     for source in sources:
         days, newest, rows = landed.get(source.name, (0, None, 0))
@@ -33,11 +34,8 @@ def show_status(workspace: Workspace, console: Console) -> None:
             source.name, source.kind, f"{days:,}", str(newest or "–"), f"{rows:,}", f"{bad:,}" if bad else "–"
         )
     console.print(table)
-    for source, files in sorted(set_aside.items()):
-        for file, count in files.most_common(3):
-            console.print(
-                f"  quarantine/{source}/{file}.jsonl: {count} rows, each with line and reason", soft_wrap=True
-            )
+    if set_aside:
+        console.print(f"quarantined rows, with file, line and reason: {workspace.data / 'quarantine'}", soft_wrap=True)
 
     if not workspace.warehouse.exists():
         console.print("nothing is built yet → apportion run --from … --to …")
@@ -83,7 +81,9 @@ def _built_and_stale(workspace: Workspace) -> tuple[list[date], list[date]]:
         }
     if not stored:
         return [], []
-    scratch = workspace.data / "dbt" / f"status-{os.getpid()}.duckdb"
+    # The same file name as the warehouse's, which DuckDB makes the name of the database.
+    scratch = workspace.data / "dbt" / f"status-{os.getpid()}" / workspace.warehouse.name
+    scratch.parent.mkdir(parents=True)
     try:
         window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
         build(workspace, window, select="+int_days", tests=False, warehouse=scratch)
@@ -95,13 +95,8 @@ def _built_and_stale(workspace: Workspace) -> tuple[list[date], list[date]]:
                 ).fetchall()
             }
     finally:
-        _remove(scratch)
+        shutil.rmtree(scratch.parent)
     return list(stored), [day for day, hashes in stored.items() if current.get(day) != hashes]
-
-
-def _remove(database: Path) -> None:
-    for file in (database, database.with_name(f"{database.name}.wal")):
-        file.unlink(missing_ok=True)
 
 
 def _days(days: Sequence[date]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import duckdb
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -32,20 +33,16 @@ def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: 
         """,
         [window.start, window.end],
     ).fetchall()
-    table = Table(title=f"Who pays, {window.start} up to {window.end}", title_justify="left")
-    table.add_column("team")
-    for column in ("direct", "idle", "shared", "total"):
-        table.add_column(column, justify="right")
-    table.add_column("")
-    table.add_column("busy share", justify="right")
-    currency = None
-    for team, its_currency, direct, idle, shared, total, busy in rows:
-        if currency not in (None, its_currency):
-            table.add_section()
-        currency = its_currency
-        busy_share = "no data" if busy is None else f"{busy:.0%}"
-        table.add_row(team, *(f"{amount:,.2f}" for amount in (direct, idle, shared, total)), currency, busy_share)
-    console.print(table)
+    for currency in dict.fromkeys(row[1] for row in rows):
+        table = Table(title=f"{window.start} up to {window.end}, {currency}", title_justify="left", box=SIMPLE_HEAD)
+        table.add_column("team", no_wrap=True)
+        for column in ("direct", "idle", "shared", "total", "busy share"):
+            table.add_column(column, justify="right", no_wrap=True)
+        for team, its_currency, direct, idle, shared, total, busy in rows:
+            if its_currency == currency:
+                amounts = (f"{amount:,.2f}" for amount in (direct, idle, shared, total))
+                table.add_row(team, *amounts, "no data" if busy is None else f"{busy:.0%}")
+        console.print(table)
 
 
 def print_closing_lines(warehouse: duckdb.DuckDBPyConnection, console: Console) -> None:

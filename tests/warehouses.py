@@ -154,7 +154,7 @@ def tables_of(database: Path) -> Tables:
         ).fetchall()
         return Tables(
             {
-                table: connection.execute(f"select * from {schema}.{table} order by all").to_arrow_table()
+                table: connection.sql(f"select * from {schema}.{table} order by all").to_arrow_table()
                 for schema, table in names
             }
         )

@@ -1,0 +1,41 @@
+"""Equal inputs and policy give equal tables: every table of the star and the reports, every column, bit by bit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestration.dbt import Window
+from orchestration.runs import run_pipeline
+from orchestration.workspace import Workspace
+from tests.warehouses import DEMO, Tables, copy_of, land_and_build, tables_of
+
+DAYS = [
+    Window(DEMO.start + timedelta(days=offset), DEMO.start + timedelta(days=offset + 1)) for offset in range(DEMO.days)
+]
+
+
+@pytest.fixture(scope="module")
+def at_once(demo: Workspace) -> Tables:
+    return tables_of(demo.warehouse)
+
+
+def test_a_range_run_twice_gives_the_same_tables(demo: Workspace, at_once: Tables) -> None:
+    run_pipeline(demo, DEMO)
+    assert tables_of(demo.warehouse).differences(at_once) == []
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]], ids=["in order", "shuffled"])
+def test_days_run_one_by_one_in_a_fresh_folder_give_the_same_tables_as_their_range(
+    demo: Workspace, at_once: Tables, tmp_path: Path, order: list[int]
+) -> None:
+    fresh = copy_of(demo, tmp_path)
+    for place in order:
+        land_and_build(fresh, DAYS[place])
+    assert tables_of(fresh.warehouse).differences(at_once) == []
+
+
+def test_what_was_published_is_what_was_built(demo: Workspace, at_once: Tables) -> None:
+    assert tables_of(demo.published / "marts.duckdb").differences(at_once) == []
