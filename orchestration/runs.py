@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +41,9 @@ def prepare_home(workspace: Workspace) -> Path:
     home = workspace.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     settings = home / "dagster.yaml"
-    if not settings.exists():
-        settings.write_text(INSTANCE_SETTINGS.format(home=home))
+    wanted = INSTANCE_SETTINGS.format(home=home)
+    if not settings.exists() or settings.read_text() != wanted:
+        settings.write_text(wanted)
     return home
 
 
@@ -53,8 +55,14 @@ def instance_of(workspace: Workspace) -> Iterator[dg.DagsterInstance]:
 
 
 def process_tag() -> dict[str, str]:
-    """Marks a run with the process that carries it, so that its death can be told from its being slow."""
+    """Names the process that carries a run, so that its death can be told from its being slow."""
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"}
+
+
+def sign(context: dg.AssetExecutionContext) -> None:
+    """Marks the run of an op with its process. Runs from the command line are marked from their first moment."""
+    if PROCESS_TAG not in context.run.tags:
+        context.instance.add_run_tags(context.run_id, process_tag())
 
 
 def reap_dead_runs(instance: dg.DagsterInstance) -> list[str]:
@@ -76,11 +84,14 @@ def reap_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in the kernel's own ticks; empty if there is none. Ids are reused, starts are not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+    """When a process started, as the kernel tells; empty if there is none. Ids are reused, starts are not."""
+    if Path("/proc/self/stat").exists():
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        except OSError:
+            return ""
+    asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
 
 
 def run_pipeline(workspace: Workspace, window: Window) -> None:

@@ -43,7 +43,9 @@ def small_demo(root: Path, days: Window) -> Workspace:
     generate(root / "data", days=days.days)
     for file in (root / "data" / "inbox" / "telemetry").glob("*/*.parquet"):
         thinned = file.with_suffix(".thinned")
-        duckdb.sql(f"copy (from '{file}' where minute(timestamp) % {MINUTES_APART} = 0) to '{thinned}' (format parquet)")
+        duckdb.sql(
+            f"copy (from '{file}' where minute(timestamp) % {MINUTES_APART} = 0) to '{thinned}' (format parquet)"
+        )
         thinned.replace(file)
     sources = (PROJECT_ROOT / "profiles" / "sources.yml").read_text(encoding="utf-8")
     assert "interval_seconds: 60\n" in sources

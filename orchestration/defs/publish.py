@@ -5,6 +5,7 @@ import dagster as dg
 from orchestration import progress
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL
 from orchestration.publish.marts import publish
+from orchestration.runs import sign
 from orchestration.workspace import Workspace
 
 
@@ -18,7 +19,8 @@ def published_asset(workspace: Workspace, models: dg.AssetsDefinition) -> dg.Ass
         owners=OWNERS,
         kinds={"duckdb", "parquet"},
     )
-    def marts() -> dg.MaterializeResult:
+    def marts(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+        sign(context)
         progress.say("publishing")
         with workspace.writing():
             published = publish(workspace)

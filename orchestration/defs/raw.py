@@ -8,6 +8,7 @@ from orchestration import progress
 from orchestration.landing.loader import land
 from orchestration.landing.report import LandingReport
 from orchestration.partitions import daily
+from orchestration.runs import sign
 from orchestration.settings import Source
 from orchestration.workspace import Workspace
 
@@ -39,6 +40,7 @@ def raw_asset(source: Source, workspace: Workspace) -> dg.AssetsDefinition:
     )
     def land_source(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
         window = context.partition_time_window
+        sign(context)
         progress.say(f"landing {source.name}")
         with workspace.writing():
             report = land(source, window.start.date(), window.end.date(), workspace.data)

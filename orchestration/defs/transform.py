@@ -18,6 +18,7 @@ from orchestration.connectors import feeds
 from orchestration.dbt import Window, build_arguments, failure, invoke, prepare
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
 from orchestration.partitions import daily, window_of
+from orchestration.runs import sign
 from orchestration.settings import Source
 from orchestration.workspace import Workspace
 
@@ -75,6 +76,7 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
         pool=WAREHOUSE_POOL,
     )
     def models(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+        sign(context)
         window = window_of(context.run.tags)
         # Without days, nothing that keeps days was asked for and none is touched: policy and dimensions only.
         arguments = build_arguments(window, select=None if window else REFERENCE_SELECTION)
