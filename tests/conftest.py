@@ -15,10 +15,15 @@ from tests.warehouses import DEMO, GOLDEN, run, small_demo
 
 
 @pytest.fixture(scope="session")
-def manifest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The project's own sources and seeds with an empty data folder; its dbt project is parsed once in it."""
+    return Workspace.locate(data=tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="session")
+def manifest(project: Workspace) -> dict[str, Any]:
     """The parsed dbt project, as `manifest.json` tells it. Parsed once: it takes seconds and needs no warehouse."""
-    workspace = Workspace.locate(data=tmp_path_factory.mktemp("parsed"))
-    return json.loads(dbt.prepare(workspace).read_text())
+    return json.loads(dbt.prepare(project).read_text())
 
 
 @pytest.fixture(scope="session")

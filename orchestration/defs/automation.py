@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import dagster as dg
 
 from orchestration.dbt import Window
+from orchestration.landing.days import landed_days
 from orchestration.landing.touched import Cursor, touched_days
 from orchestration.partitions import FIRST_DAY, daily, range_tags, windows_of
 from orchestration.runs import reap_dead_runs
@@ -59,10 +60,19 @@ def inbox_sensor(workspace: Workspace, sources: Sequence[Source]) -> dg.SensorDe
         before = json.loads(context.cursor or "{}")
         after: dict[str, str] = {}
         days: set[date] = set()
+        inventory_days: set[date] = set()
         for source in sources:
             touched, cursor = touched_days(source, workspace.data, Cursor.loads(before.get(source.name)))
-            days |= touched
             after[source.name] = cursor.dumps()
+            if source.name not in before:
+                # The first look: what earlier runs have landed needs no second run.
+                touched -= landed_days(workspace.data, source.name)
+            if source.area == "inventory":
+                inventory_days |= touched
+            else:
+                days |= touched
+        # That a node exists is no reason to run a day of which nothing else is known.
+        days |= inventory_days & landed_days(workspace.data)
         return dg.SensorResult(run_requests=list(_requests(days)), cursor=json.dumps(after))
 
     return inbox

@@ -62,10 +62,17 @@ def landed_hashes(data_dir: Path, source: str, day: date) -> dict[str, str] | No
     return dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+def landed_days(data_dir: Path, source: str = "*") -> set[date]:
+    """The days that a source (or any) has landed, also those on which it had nothing to say."""
+    files = (data_dir / "landing" / "landings").glob(f"date=*/{source}.parquet")
+    return {
+        date.fromisoformat(file.parent.name.removeprefix("date=")) for file in files if file.parent.name != SCHEMA_DAY
+    }
+
+
 def last_landed_day(data_dir: Path) -> date | None:
     """The last day that any source has landed."""
-    names = [path.name for path in (data_dir / "landing" / "landings").glob("date=*") if path.name != SCHEMA_DAY]
-    return date.fromisoformat(max(names).removeprefix("date=")) if names else None
+    return max(landed_days(data_dir), default=None)
 
 
 def ensure_schema_files(data_dir: Path) -> None:
