@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from orchestration.errors import ApportionError
 from orchestration.workspace import PROJECT_ROOT, Workspace
@@ -59,9 +60,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*arguments, **options)
         except ApportionError as error:
-            console.print(f"[bold red]✗[/] {error.message}", markup=True, soft_wrap=True)
+            # Escaped: node lists and paths may hold brackets, which are markup to the console.
+            console.print(f"[bold red]✗[/] {escape(error.message)}", soft_wrap=True)
             if error.remedy:
-                console.print(f"  [bold]→[/] {error.remedy}", soft_wrap=True)
+                console.print(f"  [bold]→[/] {escape(error.remedy)}", soft_wrap=True)
             raise typer.Exit(1) from None
 
     return guarded

@@ -55,7 +55,7 @@ class DbtRun:
 
 def build_arguments(window: Window | None, select: str | None = None, tests: bool = True) -> list[str]:
     """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
-    arguments = ["--quiet", "--no-use-colors", "--log-level-file", "none", "build"]
+    arguments = ["--log-level", "none", "--log-level-file", "none", "build"]
     if window:
         days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
         arguments += ["--vars", json.dumps(days)]

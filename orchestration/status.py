@@ -37,16 +37,17 @@ def show_status(workspace: Workspace, console: Console) -> None:
     if set_aside:
         console.print(f"quarantined rows, with file, line and reason: {workspace.data / 'quarantine'}", soft_wrap=True)
 
-    if not workspace.warehouse.exists():
+    stored = _stored_hashes(workspace)
+    if not stored:
         console.print("nothing is built yet → apportion run --from … --to …")
         return
-    built, stale = _built_and_stale(workspace)
+    built, stale = list(stored), _stale(workspace, stored)
     console.print(f"built: {_days(built)}")
     console.print(f"stale (inputs or policy changed since): {_days(stale)}" if stale else "stale: none")
     waiting = sorted(set(_landed_days(workspace)) - set(built))
     if waiting:
         console.print(f"landed but not built: {_days(waiting)}")
-    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
         print_closing_lines(warehouse, console)
 
 
@@ -70,17 +71,22 @@ def _landed_days(workspace: Workspace) -> list[date]:
     return [day for (day,) in duckdb.sql(f"select distinct date from {_landings(workspace)}").fetchall()]
 
 
-def _built_and_stale(workspace: Workspace) -> tuple[list[date], list[date]]:
-    """Works out today's hashes of every built day with the very models that stored them, in a scratch warehouse."""
-    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        stored = {
-            day: (policy, inputs)
-            for day, policy, inputs in warehouse.execute(
+def _stored_hashes(workspace: Workspace) -> dict[date, tuple[str, str]]:
+    """Of every built day, what it was built from. Waits for a run that is writing: DuckDB would refuse one of both."""
+    if not workspace.warehouse.exists():
+        return {}
+    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+        try:
+            rows = warehouse.execute(
                 "select usage_date, policy_hash, input_hash from core.fct_days order by usage_date"
             ).fetchall()
-        }
-    if not stored:
-        return [], []
+        except duckdb.CatalogException:  # the first run did not get that far
+            return {}
+    return {day: (policy, inputs) for day, policy, inputs in rows}
+
+
+def _stale(workspace: Workspace, stored: dict[date, tuple[str, str]]) -> list[date]:
+    """Works out today's hashes of every built day with the very models that stored them, in a scratch warehouse."""
     # The same file name as the warehouse's, which DuckDB makes the name of the database.
     scratch = workspace.data / "dbt" / f"status-{os.getpid()}" / workspace.warehouse.name
     scratch.parent.mkdir(parents=True)
@@ -96,7 +102,7 @@ def _built_and_stale(workspace: Workspace) -> tuple[list[date], list[date]]:
             }
     finally:
         shutil.rmtree(scratch.parent)
-    return list(stored), [day for day, hashes in stored.items() if current.get(day) != hashes]
+    return [day for day, hashes in stored.items() if current.get(day) != hashes]
 
 
 def _days(days: Sequence[date]) -> str:

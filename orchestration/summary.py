@@ -14,7 +14,8 @@ from orchestration.workspace import Workspace
 
 
 def print_summary(workspace: Workspace, window: Window, console: Console) -> None:
-    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
+    # With the lock: a reader in another process would make the next run fail, and a run this reader.
+    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
         _print_teams(warehouse, window, console)
         print_closing_lines(warehouse, console)
 

@@ -80,13 +80,13 @@ def command(workspace: Workspace, *arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("apportion")), *options, *arguments]
 
 
-def start(workspace: Workspace, *arguments: str) -> subprocess.Popen[str]:
+def start(workspace: Workspace, *arguments: str, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
     """In a process group of its own, so that it can be killed with everything that it started."""
     return subprocess.Popen(
         command(workspace, *arguments),
         env={**os.environ, "COLUMNS": "200"},
         cwd=PROJECT_ROOT,
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,

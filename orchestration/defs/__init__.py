@@ -25,4 +25,6 @@ def definitions_of(workspace: Workspace) -> dg.Definitions:
         jobs=[pipeline],
         schedules=[nightly, restatements],
         sensors=[inbox_sensor(workspace, sources)],
+        # Steps wait for each other anyway (one writer), and a process of its own costs each of them seconds.
+        executor=dg.in_process_executor,
     )

@@ -38,15 +38,19 @@ class Translator(DagsterDbtTranslator):
                 self._raw_keys.setdefault(table, []).append(raw_key(source))
 
     def get_asset_spec(self, manifest: Mapping[str, Any], unique_id: str, project: DbtProject | None) -> dg.AssetSpec:
-        """A landing table is what several sources land: its readers depend on each of them."""
+        """A landing table is what several sources land: its readers depend on each of them.
+
+        Facts also depend on the sources themselves. Dagster looks for the days of a backfill only along assets that
+        have days, and without these edges it would land the sources, leave out the facts and call that a success.
+        """
         spec = super().get_asset_spec(manifest, unique_id, project)
-        deps: list[dg.AssetDep] = []
-        for dep in spec.deps:
-            if dep.asset_key.path[0] == "landing":
-                deps += [dg.AssetDep(key) for key in self._raw_keys.get(dep.asset_key.path[-1], [])]
-            else:
-                deps.append(dep)
-        return spec.replace_attributes(deps=deps, owners=OWNERS)
+        deps = {dep.asset_key: dep for dep in spec.deps if dep.asset_key.path[0] != "landing"}
+        tables = [dep.asset_key.path[-1] for dep in spec.deps if dep.asset_key.path[0] == "landing"]
+        if spec.key.path[0] == "core" and is_kept_by_day(manifest["nodes"][unique_id]):
+            tables += _landing_tables(manifest, unique_id)
+        for table in tables:
+            deps |= {key: dg.AssetDep(key) for key in self._raw_keys.get(table, [])}
+        return spec.replace_attributes(deps=list(deps.values()), owners=OWNERS)
 
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str:
         folder = ".".join(dbt_resource_props["fqn"][1:-1])
@@ -57,6 +61,18 @@ class Translator(DagsterDbtTranslator):
     def get_partitions_def(self, dbt_resource_props: Mapping[str, Any]) -> dg.PartitionsDefinition | None:
         """Facts and daily reports keep their days. Everything between them is scratch of the last window."""
         return daily if is_kept_by_day(dbt_resource_props) else None
+
+
+def _landing_tables(manifest: Mapping[str, Any], unique_id: str) -> list[str]:
+    """The landing tables that a model is made of, at any distance."""
+    seen: set[str] = set()
+    waiting = [unique_id]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += manifest["parent_map"].get(node, [])
+    return sorted(manifest["sources"][node]["name"] for node in seen if node in manifest["sources"])
 
 
 def is_kept_by_day(dbt_resource_props: Mapping[str, Any]) -> bool:

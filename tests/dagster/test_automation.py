@@ -62,22 +62,32 @@ def watched(tmp_path: Path) -> Watched:
     return made
 
 
+def reading(watched: Watched, day: str, delivered: str = "") -> None:
+    """Drops a file of storage readings of a day into the inbox."""
+    (watched.root / f"inbox/storage/usage_{day}{delivered}.csv").write_text(
+        f"filesystem,path,owner,group,bytes,date\nscratch,/scratch/nlp,ben,nlp,1024,{day}\n", encoding="utf-8"
+    )
+
+
 def test_a_new_file_is_requested_for_exactly_its_days_and_once(watched: Watched) -> None:
     assert watched.requests() == []
-    bill = (watched.root / BILL).read_text(encoding="utf-8").splitlines(keepends=True)
-    restated = [line.replace("4.80", "4.20") for line in bill if "Virtual Machines" in line]
-    (watched.root / "inbox/focus/focus_2026-03-10_2026-03-11_20260410T060000Z.csv").write_text(
-        "".join([bill[0], *restated]), encoding="utf-8"
-    )
+    reading(watched, "2026-03-10", delivered="_20260315T060000Z")
     assert watched.requests() == [window("2026-03-10", "2026-03-11")]
     assert watched.requests() == []
 
 
+def test_a_restated_day_is_requested_for_the_month_if_it_drops_a_credit_of_the_month(watched: Watched) -> None:
+    bill = (watched.root / BILL).read_text(encoding="utf-8").splitlines(keepends=True)
+    restated = [line for line in bill if "Virtual Machines" in line]
+    (watched.root / "inbox/focus/focus_2026-03-10_2026-03-11_20260410T060000Z.csv").write_text(
+        "".join([bill[0], *restated]), encoding="utf-8"
+    )
+    assert watched.requests() == [window("2026-03-01", "2026-04-01")]
+
+
 def test_files_for_days_that_lie_apart_are_requested_apart(watched: Watched) -> None:
     for day in ("2026-03-02", "2026-03-03", "2026-03-07"):
-        (watched.root / f"inbox/storage/usage_{day}.csv").write_text(
-            f"filesystem,path,owner,group,bytes,date\nscratch,/scratch/nlp,ben,nlp,1024,{day}\n", encoding="utf-8"
-        )
+        reading(watched, day)
     assert watched.requests() == [window("2026-03-02", "2026-03-04"), window("2026-03-07", "2026-03-08")]
 
 
@@ -88,7 +98,5 @@ def test_a_file_that_is_removed_is_requested_for_the_days_that_it_had(watched: W
 
 def test_a_file_for_days_that_cannot_be_run_requests_nothing(watched: Watched) -> None:
     for day in ("2019-05-01", "2999-01-01"):
-        (watched.root / f"inbox/storage/usage_{day}.csv").write_text(
-            f"filesystem,path,owner,group,bytes,date\nscratch,/scratch/nlp,ben,nlp,1024,{day}\n", encoding="utf-8"
-        )
+        reading(watched, day)
     assert watched.requests() == []
