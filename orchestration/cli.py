@@ -49,10 +49,9 @@ def locate(
     context.obj = Workspace.locate(sources, seeds, data)
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Registers a command whose errors are one readable message with a remedy, not a traceback."""
+def readable(function: Callable[..., None]) -> Callable[..., None]:
+    """Errors that people can mend are one message with a remedy, not a traceback."""
 
-    @app.command(name=function.__name__)
     @wraps(function)
     def guarded(*arguments: object, **options: object) -> None:
         # Dagster marks several of its settled features as beta; that is no news to whoever runs a command.
@@ -72,7 +71,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 Day = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"])]
 
 
-@command
+@app.command()
+@readable
 def demo(
     context: typer.Context,
     days: Annotated[int, typer.Option(min=1, max=35, help="How many days of the company to generate.")] = 35,
@@ -94,7 +94,8 @@ def demo(
     _run(workspace, FIRST_DAY, FIRST_DAY + timedelta(days=days))
 
 
-@command
+@app.command()
+@readable
 def run(
     context: typer.Context,
     start: Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")],
@@ -108,7 +109,8 @@ def run(
     _run(context.obj, start.date(), end.date())
 
 
-@command
+@app.command()
+@readable
 def status(context: typer.Context) -> None:
     """What is loaded, what is stale, what is quarantined, and whether the books reconcile."""
     from orchestration.status import show_status
@@ -116,7 +118,8 @@ def status(context: typer.Context) -> None:
     show_status(context.obj, console)
 
 
-@command
+@app.command()
+@readable
 def publish(context: typer.Context) -> None:
     """Copy the star and the reports to published/, for BI tools to read while a run writes."""
     from orchestration.publish.marts import publish as publish_marts
@@ -127,7 +130,8 @@ def publish(context: typer.Context) -> None:
     console.print(f"{sum(published.rows.values()):,} rows in {len(published.rows)} tables → {published.database}")
 
 
-@command
+@app.command()
+@readable
 def ui(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 3000,
@@ -148,7 +152,8 @@ def ui(
     raise typer.Exit(subprocess.call([sys.executable, "-m", "dagster", *arguments], env=environment, cwd=PROJECT_ROOT))
 
 
-@command
+@app.command()
+@readable
 def docs(context: typer.Context) -> None:
     """Build dbt's documentation of every table and column as one static page: data/docs/index.html."""
     import shutil
@@ -170,21 +175,30 @@ def docs(context: typer.Context) -> None:
     name="dbt",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
 )
+@readable
 def dbt_command(context: typer.Context) -> None:
-    """Run dbt on this workspace, warm: `apportion dbt build --select int_node_hours --vars '{…}'`."""
+    """Run dbt on this workspace, warm: `apportion dbt build --select +int_node_hours --vars '{…}'`."""
     from orchestration.dbt import invoke
 
     workspace: Workspace = context.obj
     with workspace.writing():
         result = invoke(workspace, context.args)
+    if result.exception:
+        raise ApportionError(f"dbt: {result.exception}", "`apportion dbt build …` takes what `dbt build …` takes")
     raise typer.Exit(0 if result.success else 1)
 
 
 def _run(workspace: Workspace, start: date, end: date) -> None:
     from orchestration import progress
     from orchestration.dbt import Window
+    from orchestration.partitions import FIRST_DAY
 
     window = Window(start, end)
+    if start < date.fromisoformat(FIRST_DAY):
+        raise ApportionError(
+            f"{start} is before {FIRST_DAY}, the first day that can be run",
+            "set APPORTION_FIRST_DAY to an earlier day",
+        )
     started = time.monotonic()
     with console.status("starting") as status:
         from orchestration.runs import run_pipeline

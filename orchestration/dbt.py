@@ -216,7 +216,7 @@ def failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> Apport
         lines.append(f"… and {len(failed) - 5} more")
     return ApportionError(
         "the build stopped:\n  " + "\n  ".join(lines),
-        "mend the row or the model that is named; nothing downstream of it was changed",
+        "mend the row or the model that is named and run the days again; what is published has not changed",
     )
 
 

@@ -153,7 +153,7 @@ def load_sources(path: Path, data_dir: Path) -> list[Source]:
     if problems:
         raise ApportionError(
             f"{path}: " + ("\n".join(["not valid:", *(f"  {p}" for p in problems)]) if problems[1:] else problems[0]),
-            "correct the entry and run again; docs/adding-a-source.md describes every field",
+            "correct the entry and run again; docs/sources.md describes every field",
         )
     return sources
 

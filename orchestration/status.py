@@ -14,6 +14,7 @@ from rich.table import Table
 
 from orchestration.dbt import Window, build
 from orchestration.landing import quarantine
+from orchestration.landing.days import landed_days
 from orchestration.partitions import windows_of
 from orchestration.settings import load_sources
 from orchestration.summary import print_closing_lines
@@ -44,7 +45,7 @@ def show_status(workspace: Workspace, console: Console) -> None:
     built, stale = list(stored), _stale(workspace, stored)
     console.print(f"built: {_days(built)}")
     console.print(f"stale (inputs or policy changed since): {_days(stale)}" if stale else "stale: none")
-    waiting = sorted(set(_landed_days(workspace)) - set(built))
+    waiting = sorted(landed_days(workspace.data) - set(built))
     if waiting:
         console.print(f"landed but not built: {_days(waiting)}")
     with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
@@ -63,12 +64,6 @@ def _landed(workspace: Workspace) -> dict[str, tuple[int, date, int]]:
         " where rows > 0 group by source"
     ).fetchall()
     return {source: (days, newest, total) for source, days, newest, total in rows}
-
-
-def _landed_days(workspace: Workspace) -> list[date]:
-    if not (workspace.data / "landing" / "landings").exists():
-        return []
-    return [day for (day,) in duckdb.sql(f"select distinct date from {_landings(workspace)}").fetchall()]
 
 
 def _stored_hashes(workspace: Workspace) -> dict[date, tuple[str, str]]:

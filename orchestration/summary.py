@@ -51,40 +51,37 @@ def print_closing_lines(warehouse: duckdb.DuckDBPyConnection, console: Console) 
     rows = warehouse.execute(
         """
         select
-            currency, any_value(currency_allocatable_cost), any_value(currency_allocated_cost),
-            any_value(allocated_difference), sum(billed_cost), sum(allocatable_cost), sum(paid_ahead_cost),
-            sum(released_cost), sum(outside_cost), sum(billed_difference)
+            currency,
+            any_value(currency_allocatable_cost) as allocatable,
+            any_value(currency_allocated_cost) as allocated,
+            any_value(allocated_difference) as gap,
+            sum(billed_cost) as billed,
+            sum(paid_ahead_cost) as ahead,
+            sum(released_cost) as released,
+            sum(outside_cost) as outside,
+            sum(restated_cost) as restated,
+            sum(billed_difference) as difference
         from reporting.rpt_reconciliation
         group by currency
         order by currency desc
         """
-    ).fetchall()
-    for (
-        currency,
-        allocatable,
-        allocated,
-        gap,
-        billed,
-        effective,
-        ahead,
-        released,
-        outside,
-        difference,
-    ) in rows:
+    )
+    names = [column[0] for column in rows.description]
+    for row in rows.fetchall():
+        line = dict(zip(names, row, strict=True))
+        money = {name: f"{amount:,.9f}" for name, amount in line.items() if name != "currency"}
+        again = f" + on days to be run again {money['restated']}" if line["restated"] else ""
         console.print(
-            f"{currency}  allocatable {_money(allocatable)}, allocated {_money(allocated)}, difference {_exactly(gap)}",
+            f"{line['currency']}  allocatable {money['allocatable']}, allocated {money['allocated']},"
+            f" difference {_exactly(line['gap'])}",
             soft_wrap=True,
         )
         console.print(
-            f"{currency}  billed {_money(billed)} = allocatable {_money(effective)} + paid ahead {_money(ahead)}"
-            f" − released {_money(released)} + outside the loaded days {_money(outside)},"
-            f" difference {_exactly(difference)}",
+            f"{line['currency']}  billed {money['billed']} = allocatable {money['allocatable']} + paid ahead"
+            f" {money['ahead']} − released {money['released']} + outside the loaded days {money['outside']}{again},"
+            f" difference {_exactly(line['difference'])}",
             soft_wrap=True,
         )
-
-
-def _money(amount: Decimal) -> str:
-    return f"{amount:,.9f}"
 
 
 def _exactly(difference: Decimal) -> str:

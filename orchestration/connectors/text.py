@@ -118,16 +118,18 @@ def load_lines(
     sink = _Sink(con, table, pa.schema([("file", pa.int64()), ("line", pa.int64()), ("raw", pa.string())]))
     headers, counts = [""] * len(deliveries), [0] * len(deliveries)
     for file, delivery in enumerate(deliveries):
-        if header and not delivery.size:
-            raise _without_header(delivery)
         for start, lines in numbered_lines(delivery.path):
-            number = np.arange(start, start + len(lines))
-            if header and start == 1:
+            filled = pc.not_equal(pc.utf8_trim_whitespace(lines), "")
+            number = np.arange(start, start + len(lines))[filled.to_numpy(zero_copy_only=False)]
+            lines = lines.filter(filled)
+            if header and not headers[file] and len(lines):
                 headers[file], lines, number = lines[0].as_py(), lines[1:], number[1:]
-            batch = pa.table({"file": np.full(len(number), file), "line": number, "raw": lines})
-            batch = batch.filter(pc.not_equal(lines, ""))
-            counts[file] += batch.num_rows
-            sink.add(batch)
+            counts[file] += len(lines)
+            sink.add(pa.table({"file": np.full(len(number), file), "line": number, "raw": lines}))
+        if header and not headers[file]:
+            raise _without_header(delivery)
+        if not header and not counts[file]:
+            raise _without_rows(delivery)
     sink.flush()
     return headers, counts
 
@@ -165,6 +167,13 @@ def _without_header(delivery: Delivery) -> ApportionError:
     )
 
 
+def _without_rows(delivery: Delivery) -> ApportionError:
+    return ApportionError(
+        f"{delivery.path}: the file is empty",
+        "deliver it again; if nothing happened in its window, remove the file",
+    )
+
+
 class _CsvFile:
     """One CSV file, cut into records that know their line."""
 
@@ -181,13 +190,14 @@ class _CsvFile:
         # A line with an odd number of quotes either begins a value that spans lines, or is broken. It is kept
         # back with what follows it until that is known.
         held: list[tuple[int, str]] = []
-        if not self._delivery.size:
-            raise _without_header(self._delivery)
         for start, lines in numbered_lines(self._delivery.path):
             number = np.arange(start, start + len(lines))
-            if start == 1:
-                self._read_header(lines[0].as_py())
-                lines, number = lines[1:], number[1:]
+            if not self._header:
+                first = next((place for place, line in enumerate(lines.to_pylist()) if line.strip()), None)
+                if first is None:
+                    continue
+                self._read_header(lines[first].as_py())
+                lines, number = lines[first + 1 :], number[first + 1 :]
             quotes = pc.count_substring(lines, '"').to_numpy(zero_copy_only=False)
             odd = np.flatnonzero(quotes % 2)
             if not held and not len(odd):
@@ -217,6 +227,8 @@ class _CsvFile:
                     held = [this]
         if held:
             yield from self._give_up(held)
+        if not self._header:
+            raise _without_header(self._delivery)
 
     def _read_header(self, line: str) -> None:
         self._header = next(csv.reader([line]), [])
@@ -322,8 +334,6 @@ def select_fields(
         kinds.setdefault(header, []).append(file)
     selects = []
     for header, files in kinds.items():
-        if not header:  # an empty file has no lines either
-            continue
         place = columns_of(header, delimiter)
         absent = [name for name in required if name not in place]
         if absent:

@@ -17,13 +17,13 @@ from orchestration import progress
 from orchestration.connectors import feeds
 from orchestration.dbt import Window, build_arguments, failure, invoke, prepare
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
+from orchestration.landing.days import forget_undeclared
 from orchestration.partitions import daily, window_of
 from orchestration.runs import sign
 from orchestration.settings import Source
 from orchestration.workspace import Workspace
 
 REFERENCE_FOLDERS = ("staging.policy", "staging.reference", "intermediate.policy", "core.dimensions")
-REFERENCE_SELECTION = " ".join(["resource_type:seed", *(f"fqn:apportion.{folder}" for folder in REFERENCE_FOLDERS)])
 
 
 class Translator(DagsterDbtTranslator):
@@ -94,9 +94,10 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
     def models(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         sign(context)
         window = window_of(context.run.tags)
-        # Without days, nothing that keeps days was asked for and none is touched: policy and dimensions only.
-        arguments = build_arguments(window, select=None if window else REFERENCE_SELECTION)
+        # Without days, nothing that keeps days was asked for: the project's own window is empty, and no day changes.
+        arguments = build_arguments(window)
         with workspace.writing():
+            forget_undeclared(workspace.data, [source.name for source in sources])
             result = invoke(workspace, arguments, on_event=_watch())
             results = list(getattr(result.result, "results", None) or [])
             totals = _totals(workspace, window) if window and result.success else {}

@@ -75,6 +75,18 @@ def last_landed_day(data_dir: Path) -> date | None:
     return max(landed_days(data_dir), default=None)
 
 
+def forget_undeclared(data_dir: Path, declared: Iterable[str]) -> list[str]:
+    """Removes what sources that are no longer declared have landed; returns their names.
+
+    A source that was renamed would otherwise count twice, under both names. The days show as stale where it was.
+    """
+    keep = {*declared, "_schema"}
+    gone = [file for file in (data_dir / "landing").glob("*/date=*/*.parquet") if file.stem not in keep]
+    for file in gone:
+        file.unlink()
+    return sorted({file.stem for file in gone})
+
+
 def ensure_schema_files(data_dir: Path) -> None:
     """An empty file per table, because a query over a folder without any file is an error.
 

@@ -13,6 +13,7 @@ from datetime import date, datetime
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from orchestration.landing.schemas import CHARGES
 from orchestration.landing.spans import Span, days, overlaps
 from orchestration.landing.stage import KEYS, FeedLoad
 
@@ -113,8 +114,22 @@ def _not_restated(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tupl
         con,
         [(d.delivered_at, c.claims) for d, c in zip(load.deliveries, load.coverage, strict=True) if c and c.claims],
     )
-    chosen = f"select * from {load.stage} as s where not exists (from claims as c where {RESTATED})"
+    chosen = f"""
+        select * replace (
+            charge_key || ':' || {_SAID} || '#' || row_number() over (partition by {_SAID} order by rank, line)
+            as charge_key
+        )
+        from {load.stage} as s
+        where not exists (from claims as c where {RESTATED})
+    """
     return chosen, "where true"
+
+
+_SAID = "md5(to_json([{}]))".format(
+    ", ".join(f"cast({name} as varchar)" for name in CHARGES.content if name not in ("charge_key", "is_final"))
+)
+"""A bill line is known by what it says, and by its place among lines that say the same: the same line keeps its key
+when the bill is delivered again, and days that were built before and after still speak of one line."""
 
 
 _RULES = {

@@ -25,6 +25,7 @@ class Busy:
     other: Workspace
     before: Tables
     totals_read: list[object]
+    printed: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +37,28 @@ def busy(golden: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Busy:
         encoding="utf-8",
     )
     published = golden.published / "marts.duckdb"
-    seen = Busy(other, tables_of(published), [])
+    seen = Busy(other, tables_of(published), [], [])
     runs = [start(golden, *RUN), start(golden, *RUN), start(other, *RUN)]
     with duckdb.connect(str(published), read_only=True) as held_open:
         while any(process.poll() is None for process in runs):
             with duckdb.connect(str(published), read_only=True) as opened_anew:
                 seen.totals_read += [reader.execute(TOTAL).fetchone()[0] for reader in (held_open, opened_anew)]
             time.sleep(0.1)
-    for process in runs:
-        finish(process)
+    seen.printed += [finish(process) for process in runs]
     return seen
 
 
 def test_runs_of_one_workspace_wait_for_each_other_and_give_the_same_tables(golden: Workspace, busy: Busy) -> None:
     assert tables_of(golden.warehouse).differences(busy.before) == []
+
+
+def test_a_run_ends_with_who_pays_and_with_books_that_close(busy: Busy) -> None:
+    for printed in busy.printed:
+        assert all(
+            name in printed for name in ("Language", "Speech", "Vision", "direct", "idle", "shared", "busy share")
+        )
+        assert "USD  allocatable 617.300000000, allocated 617.300000000, difference 0.000000000" in printed
+        assert "EUR  allocatable 10.000000000, allocated 10.000000000, difference 0.000000000" in printed
 
 
 def test_another_workspace_has_its_own_policy_and_its_own_books(busy: Busy) -> None:

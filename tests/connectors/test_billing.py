@@ -72,7 +72,7 @@ def test_amounts_are_read_exactly_and_broken_lines_are_kept_aside(workspace):
     ((key, invoice, tags, provider, final),) = workspace.query(
         "select charge_key, invoice_id, tags, provider, is_final from {charges} where line = 5"
     )
-    assert key == "src:focus_2026-01_20260203T060000Z.csv.gz#5"
+    assert key.startswith("src:")
     assert (invoice, tags, provider, final) == ("Acme-2026-01", '{"team": "nlp"}', "Acme", False)
 
 
@@ -213,3 +213,17 @@ def test_cost_sheet_lines_are_usage_of_their_own_period(workspace):
             *(Decimal("-100.123456790"), "Usage", "Recurring", True),
         )
     ]
+
+
+def test_the_same_bill_delivered_again_keeps_its_lines_and_changes_no_day(workspace):
+    month = usage("31", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")
+    lines = bill(month, month, usage("2", "2026-01-02T03:00:00Z", "2026-01-02T04:00:00Z"))
+    source = focus(workspace)
+    workspace.deliver("focus_2026-01_20260203T060000Z.csv.gz", lines)
+    workspace.land(source, "2026-01-01", "2026-01-04")
+    before = workspace.query("select date, charge_key, billed_cost from {charges} order by all")
+    assert len({key for _, key, _ in before}) == 3
+
+    workspace.deliver("focus_2026-01_20260204T060000Z.csv.gz", lines)
+    assert workspace.land(source, "2026-01-02", "2026-01-03").days_changed == []
+    assert workspace.query("select date, charge_key, billed_cost from {charges} order by all") == before

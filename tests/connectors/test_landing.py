@@ -12,7 +12,7 @@ import pytest
 
 from orchestration.errors import ApportionError
 from orchestration.landing import days as day_files
-from orchestration.landing.days import ensure_schema_files
+from orchestration.landing.days import ensure_schema_files, forget_undeclared
 from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES
 
 HEADER = "JobIDRaw|State|Start|End|AllocTRES|NodeList"
@@ -224,3 +224,44 @@ def test_every_table_can_be_read_before_anything_is_landed(workspace, source):
         empty, written = (pq.read_schema(path) for path in files)
         assert [(f.name, f.type) for f in written] == [(f.name, f.type) for f in empty]
         assert set(schema.names) <= set(written.names)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "content"),
+    [
+        ("sacct_*", "sacct_2026-01-05_20260106T001500Z.psv.gz", ""),
+        ("sacct_*", "sacct_2026-01-05_20260106T001500Z.psv", "\n\n"),
+    ],
+)
+def test_a_dump_without_a_header_is_refused_and_erases_nothing(workspace, pattern, name, content):
+    workspace.deliver(name, content)
+    source = workspace.source(
+        area="scheduler", kind="slurm", cluster="c", jobs=f"{{data}}/inbox/{pattern}", timezone="UTC"
+    )
+    with pytest.raises(ApportionError, match="the file is empty, not even a header line"):
+        workspace.land(source, "2026-01-05", "2026-01-06")
+
+
+def test_blank_lines_before_the_header_lose_nothing(workspace):
+    header = "JobIDRaw|JobID|JobName|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|AllocTRES|NodeList"
+    job = "7|7|train|ann|nlp|gpu|normal|COMPLETED|1767571200|1767571200|1767574800|3600|cpu=1,mem=1G|n1"
+    workspace.deliver("sacct_2026-01-05_20260106T001500Z.psv", f"\n  \n{header}\n{job}\n")
+    source = workspace.source(area="scheduler", kind="slurm", cluster="c", jobs="{data}/inbox/sacct_*")
+    assert workspace.land(source, "2026-01-05", "2026-01-06").rows == 1
+    assert workspace.query("select job_id, line from {jobs}") == [("7", 4)]
+
+
+def test_an_empty_export_of_pods_is_refused(workspace):
+    workspace.deliver("pods_2026-01-05_20260106T001500Z.jsonl.gz", "")
+    source = workspace.source(area="scheduler", kind="kubernetes", cluster="c", path="{data}/inbox/pods_*")
+    with pytest.raises(ApportionError, match="the file is empty"):
+        workspace.land(source, "2026-01-05", "2026-01-06")
+
+
+def test_what_a_source_landed_goes_when_the_source_is_no_longer_declared(workspace):
+    folder = workspace.data / "landing" / "charges" / "date=2026-01-05"
+    folder.mkdir(parents=True)
+    for name in ("old_name", "new_name", "_schema"):
+        (folder / f"{name}.parquet").touch()
+    assert forget_undeclared(workspace.data, ["new_name"]) == ["old_name"]
+    assert sorted(file.stem for file in folder.iterdir()) == ["_schema", "new_name"]

@@ -85,6 +85,11 @@ def test_a_restated_day_is_requested_for_the_month_if_it_drops_a_credit_of_the_m
     assert watched.requests() == [window("2026-03-01", "2026-04-01")]
 
 
+def test_the_first_look_requests_what_no_run_has_landed(golden: Workspace) -> None:
+    # Of March, which its bills cover, the golden company has run the tenth.
+    assert Watched(golden).requests() == [window("2026-03-01", "2026-03-10"), window("2026-03-11", "2026-04-01")]
+
+
 def test_files_for_days_that_lie_apart_are_requested_apart(watched: Watched) -> None:
     for day in ("2026-03-02", "2026-03-03", "2026-03-07"):
         reading(watched, day)

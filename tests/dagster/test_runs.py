@@ -9,12 +9,13 @@ import dagster as dg
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from orchestration.dbt import environment_of
 from orchestration.defs import definitions_of
 from orchestration.errors import ApportionError
 from orchestration.runs import instance_of, run_pipeline
 from orchestration.workspace import Workspace
 from tests.golden.company import make_workspace
-from tests.warehouses import GOLDEN
+from tests.warehouses import GOLDEN, tables_of
 
 
 def figures(workspace: Workspace, *path: str) -> dict[str, Any]:
@@ -43,6 +44,18 @@ def test_sources_facts_and_the_published_copy_carry_their_figures(golden: Worksp
     assert (facts["difference_USD"], facts["difference_EUR"]) == ("0.000000000", "0.000000000")
     assert facts["dagster/partition_row_count"] == 79
     assert figures(golden, "published", "marts")["tables"] > 20
+
+
+def test_policy_and_dimensions_can_be_made_without_days_and_change_no_day(golden: Workspace, tmp_path: Path) -> None:
+    before = tables_of(golden.warehouse)
+    for workspace in (golden, make_workspace(tmp_path)):
+        definitions = definitions_of(workspace)
+        reference = dg.AssetSelection.groups("reference")
+        with environment_of(workspace), instance_of(workspace) as instance:
+            run = dg.materialize(definitions.assets or (), selection=reference, instance=instance, raise_on_error=True)
+        made = {event.asset_key for event in run.get_asset_materialization_events()}
+        assert made == reference.resolve(definitions.resolve_asset_graph())
+    assert tables_of(golden.warehouse).differences(before) == []
 
 
 def test_broken_policy_rows_fail_the_run_and_are_named(tmp_path: Path) -> None:

@@ -247,6 +247,7 @@ class FactMaker:
             {"app": "x"},
             {LABEL_KEY: value},
             {"app": "x", LABEL_KEY: value},
+            {'see "this"': "x", "*": "y", "": "z", LABEL_KEY: value},
         ]
         chosen = self.rng.choice(choices)
         return None if chosen is None else json.dumps(chosen)

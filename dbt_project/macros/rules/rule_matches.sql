@@ -24,9 +24,9 @@
             select
                 objects.{{ json_column }},
                 pair_key,
-                {{ json_text_value("objects." ~ json_column, "pair_key") }} as pair_value
+                pair_value
             from (select distinct {{ json_column }} from {{ subjects }} where {{ json_column }} is not null) as objects
-            {{ cross_join_json_keys("objects." ~ json_column, "pair_key") }}
+            {{ cross_join_json_pairs("objects." ~ json_column) }}
         ) as pairs
         inner join {{ rules }} as rules
             on pairs.pair_key = rules.{{ rule_column }}_key and pairs.pair_value like rules.{{ rule_column }}_value
@@ -54,12 +54,12 @@
     group by subject_days.subject_key, subject_days.usage_date
 {%- endmacro %}
 
-{# One text key for a combination of columns, absent values told apart from empty ones. #}
+{# One text key for a combination of columns. Each value goes in with its length, so that no two combinations meet. #}
 {% macro key_of(columns) -%}
     {%- set parts = [] -%}
     {%- for column in columns -%}
-        {%- do parts.append("coalesce(cast(" ~ column ~ " as " ~ dbt.type_string() ~ "), '~')") -%}
-        {%- if not loop.last -%}{%- do parts.append("'|'") -%}{%- endif -%}
+        {%- set text = "cast(" ~ column ~ " as " ~ dbt.type_string() ~ ")" -%}
+        {%- do parts.append("coalesce(cast(length(" ~ text ~ ") as " ~ dbt.type_string() ~ ") || ':' || " ~ text ~ ", '-')") -%}
     {%- endfor -%}
     {{ dbt.hash(dbt.concat(parts)) }}
 {%- endmacro %}

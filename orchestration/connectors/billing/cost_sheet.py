@@ -53,7 +53,7 @@ def _select(source: CostSheetSource) -> str:
             l.line,
             {day("l.period_start")} as first_day,
             {day("l.period_end")} as end_day,
-            {literal(source.name)} || ':' || d.name || '#' || l.line as charge_key,
+            {literal(source.name)} as charge_key,
             {provider} as provider,
             {provider} || '-' || strftime(first_day, '%Y-%m') as invoice_id,
             cast(null as varchar) as billing_account_id,

@@ -141,7 +141,7 @@ def _select(source: FocusSource) -> str:
             l.line,
             {utc("l.BillingPeriodStart")} as billing_period_start_at,
             {utc("l.BillingPeriodEnd")} as billing_period_end_at,
-            {literal(source.name)} || ':' || d.name || '#' || l.line as charge_key,
+            {literal(source.name)} as charge_key,
             coalesce(l.ProviderName, l.ServiceProviderName) as provider,
             provider || '-' || strftime(billing_period_start_at, '%Y-%m') as month_of_provider,
             coalesce(l.InvoiceId, l.x_InvoiceId, month_of_provider) as invoice_id,

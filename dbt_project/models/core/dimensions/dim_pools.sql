@@ -1,4 +1,4 @@
--- grain: one row per pool
+-- grain: one row per pool, as the newest built day knows it
 select
     pool_id,
     pool_name,
@@ -7,4 +7,5 @@ select
     gpu_model,
     purchase_class,
     owner_team_id
-from {{ ref('int_pools') }}
+from {{ ref('fct_pool_days') }}
+qualify row_number() over (partition by pool_id order by usage_date desc) = 1

@@ -1,4 +1,4 @@
--- grain: one row per team
+-- grain: one row per team, as the newest built day knows it
 select
     team_id,
     team_name,
@@ -9,4 +9,5 @@ select
     cost_centre,
     headcount,
     is_built_in
-from {{ ref('int_teams') }}
+from {{ ref('fct_team_days') }}
+qualify row_number() over (partition by team_id order by usage_date desc) = 1

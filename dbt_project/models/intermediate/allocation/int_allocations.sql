@@ -111,7 +111,13 @@ final as (
         max(unioned.driver) as driver,
         sum(unioned.quantity) as quantity,
         coalesce(max(allocation_policies.method), 'direct') as method,
-        min(unioned.reason) as reason,
+        min(
+            case
+                when unioned.team_id = 'unattributed' and unioned.allocation_kind in ('direct', 'idle')
+                    then unioned.reason || ', by somebody whom no payer rule knows'
+                else unioned.reason
+            end
+        ) as reason,
         cast(sum(unioned.amount) as numeric(38, 9)) as amount
     from unioned
     left join allocation_policies

@@ -26,7 +26,8 @@ landed_contents as (
 policies as (
     select
         window_days.usage_date,
-        {{ dbt.hash("string_agg(policy_rows.row_hash, ',' order by policy_rows.seed_name, policy_rows.row_hash)") }} as policy_hash
+        -- What a run is told beside the seeds changes the books as well.
+        {{ dbt.hash("'" ~ [var('cost_basis'), var('reporting_currency'), var('minimum_coverage')] | join('/') ~ "/' || string_agg(policy_rows.row_hash, ',' order by policy_rows.seed_name, policy_rows.row_hash)") }} as policy_hash
     from window_days
     inner join policy_rows on {{ valid_on('policy_rows', 'window_days.usage_date') }}
     group by window_days.usage_date

@@ -1,6 +1,13 @@
 -- grain: one row per job run and UTC day that it overlaps, with what the scheduler said of it
 with job_parts as (
-    select * from {{ ref('int_job_parts') }}
+    select
+        job_parts.*,
+        -- A job runs while any of its parts does; after that it is what became of its last part.
+        first_value(state) over (
+            partition by usage_date, job_key
+            order by case when is_running then 0 else 1 end, end_ms desc, part_id desc
+        ) as job_state
+    from {{ ref('int_job_parts') }} as job_parts
 ),
 
 final as (
@@ -19,7 +26,7 @@ final as (
         min(payer_partition_name) as partition_name,
         min(qos) as qos,
         min(job_name) as job_name,
-        min(state) as state,
+        min(job_state) as state,
         min(exit_code) as exit_code,
         min(payer_rule) as payer_rule,
         min(submit_at) as submit_at,

@@ -5,7 +5,8 @@ with pool_hours as (
 ),
 
 pools as (
-    select * from {{ ref('dim_pools') }}
+    select * from {{ ref('fct_pool_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 causes as (
@@ -28,6 +29,14 @@ causes as (
     {%- endfor %}
 ),
 
+-- Hours have no currency: where a pool is billed in several, they stand on the first one's row, so that sums are right.
+numbered as (
+    select
+        causes.*,
+        row_number() over (partition by usage_date, pool_id, component, idle_cause order by currency) as currency_number
+    from causes
+),
+
 final as (
     select
         causes.usage_date,
@@ -40,13 +49,13 @@ final as (
         causes.component,
         causes.currency,
         causes.idle_cause,
-        cast(causes.idle_hours as numeric(38, 9)) as idle_hours,
-        cast(causes.capacity_hours as numeric(38, 9)) as capacity_hours,
+        case when causes.currency_number = 1 then cast(causes.idle_hours as numeric(38, 9)) end as idle_hours,
+        case when causes.currency_number = 1 then cast(causes.capacity_hours as numeric(38, 9)) end as capacity_hours,
         {{ quotient(nano_units('causes.idle_hours'), nano_units('causes.capacity_hours')) }} as idle_share,
         cast(causes.idle_cost as numeric(38, 9)) as idle_cost,
         cast(causes.pool_cost as numeric(38, 9)) as pool_cost
-    from causes
-    left join pools on causes.pool_id = pools.pool_id
+    from numbered as causes
+    left join pools on causes.usage_date = pools.usage_date and causes.pool_id = pools.pool_id
 )
 
 select * from final

@@ -15,15 +15,18 @@ job_days as (
 ),
 
 teams as (
-    select * from {{ ref('dim_teams') }}
+    select * from {{ ref('fct_team_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 projects as (
-    select * from {{ ref('dim_projects') }}
+    select * from {{ ref('fct_project_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 pools as (
-    select * from {{ ref('dim_pools') }}
+    select * from {{ ref('fct_pool_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 costs as (
@@ -69,6 +72,15 @@ used as (
     group by usage_date, job_key, pool_id
 ),
 
+-- Quantities have no currency: where a pool is billed in several, they stand on the first one's row, so that sums are
+-- right.
+numbered as (
+    select
+        costs.*,
+        row_number() over (partition by usage_date, job_key, pool_id order by currency) as currency_number
+    from costs
+),
+
 weights as (
     select
         used.*,
@@ -105,23 +117,23 @@ final as (
         costs.idle_cost,
         costs.total_cost,
         {{ share('costs.gpu_cost', 'weights.held_idle_weight', 'weights.sampled_weight') }} as held_idle_cost,
-        {{ seconds_to_hours('weights.gpu_seconds') }} as gpu_hours,
-        {{ seconds_to_hours('weights.cpu_core_seconds') }} as core_hours,
-        {{ seconds_to_hours('weights.memory_gib_seconds') }} as memory_gib_hours,
-        cast(weights.energy_kwh as numeric(38, 9)) as energy_kwh,
+        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,
+        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.cpu_core_seconds') }} end as core_hours,
+        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.memory_gib_seconds') }} end as memory_gib_hours,
+        case when costs.currency_number = 1 then cast(weights.energy_kwh as numeric(38, 9)) end as energy_kwh,
         {{ quotient('weights.busy_weight', 'weights.sampled_weight') }} as busy_share,
         job_days.start_at,
         job_days.end_at
-    from costs
+    from numbered as costs
     left join weights
         on
             costs.usage_date = weights.usage_date
             and costs.job_key = weights.job_key
             and costs.pool_id = weights.pool_id
     left join job_days on costs.usage_date = job_days.usage_date and costs.job_key = job_days.job_key
-    left join teams on costs.team_id = teams.team_id
-    left join projects on costs.project_id = projects.project_id
-    left join pools on costs.pool_id = pools.pool_id
+    left join teams on costs.usage_date = teams.usage_date and costs.team_id = teams.team_id
+    left join projects on costs.usage_date = projects.usage_date and costs.project_id = projects.project_id
+    left join pools on costs.usage_date = pools.usage_date and costs.pool_id = pools.pool_id
 )
 
 select * from final

@@ -10,15 +10,18 @@ usage_hours as (
 ),
 
 teams as (
-    select * from {{ ref('dim_teams') }}
+    select * from {{ ref('fct_team_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 projects as (
-    select * from {{ ref('dim_projects') }}
+    select * from {{ ref('fct_project_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 pools as (
-    select * from {{ ref('dim_pools') }}
+    select * from {{ ref('fct_pool_days') }}
+    where {{ in_window('usage_date') }}
 ),
 
 costs as (
@@ -40,6 +43,17 @@ costs as (
         min(cost_status) = 'final' and max(cost_status) = 'final' as is_final
     from allocations
     group by usage_date, team_id, project_id, pool_id, component, currency
+),
+
+-- Hours have no currency: where a pool is billed in several, they stand on the first one's row, so that sums are right.
+numbered as (
+    select
+        costs.*,
+        row_number() over (
+            partition by usage_date, team_id, project_id, pool_id, component
+            order by currency
+        ) as currency_number
+    from costs
 ),
 
 gpu_use as (
@@ -86,13 +100,14 @@ final as (
         {{ seconds_to_hours('gpu_use.sampled_gpu_seconds') }} as sampled_gpu_hours,
         {{ seconds_to_hours('gpu_use.busy_gpu_seconds') }} as busy_gpu_hours,
         case when costs.is_final then 'final' else 'provisional' end as cost_status
-    from costs
-    left join teams on costs.team_id = teams.team_id
-    left join projects on costs.project_id = projects.project_id
-    left join pools on costs.pool_id = pools.pool_id
+    from numbered as costs
+    left join teams on costs.usage_date = teams.usage_date and costs.team_id = teams.team_id
+    left join projects on costs.usage_date = projects.usage_date and costs.project_id = projects.project_id
+    left join pools on costs.usage_date = pools.usage_date and costs.pool_id = pools.pool_id
     left join gpu_use
         on
             costs.component = 'gpu'
+            and costs.currency_number = 1
             and costs.usage_date = gpu_use.usage_date
             and costs.team_id = gpu_use.team_id
             and coalesce(costs.project_id, '') = coalesce(gpu_use.project_id, '')

@@ -1,6 +1,7 @@
 -- grain: one row per provider, invoice and currency
 -- Ties the books to the invoice: billed = allocatable + paid ahead - released + outside the built days, and
--- allocated = allocatable. What lies outside is computed from the lines and the calendar, not as the remainder.
+-- allocated = allocatable. What lies outside is computed from the lines and the calendar, not as the remainder. While
+-- some days of a restated bill have not been run again, their part is shown by itself.
 with billed as (
     select * from {{ ref('fct_billed_costs') }}
 ),
@@ -33,6 +34,13 @@ lines as (
     group by charge_key
 ),
 
+booked as (
+    select distinct
+        charge_key,
+        usage_date
+    from billed
+),
+
 line_days as (
     select
         lines.charge_key,
@@ -41,26 +49,37 @@ line_days as (
     {{ cross_join_series(floor_divide('lines.start_ms', '86400000') ~ ' * 86400000', 'lines.end_ms', 86400000, 'day_ms') }}
 ),
 
-outside as (
+-- The parts of each line on days that do not hold it: days that are not built, and days that were built from another
+-- version of the bill and have to be run again.
+missing_parts as (
     select
         lines.charge_key,
-        cast(sum(
-            {{ share(
-                'lines.line_billed_cost',
-                '(least(line_days.day_ms + 86400000, lines.end_ms) - lines.start_ms)',
-                '(lines.end_ms - lines.start_ms)'
-            ) }}
-            - {{ share(
-                'lines.line_billed_cost',
-                '(greatest(line_days.day_ms, lines.start_ms) - lines.start_ms)',
-                '(lines.end_ms - lines.start_ms)'
-            ) }}
-        ) as numeric(38, 9)) as outside_cost
+        built_days.usage_date is not null as is_built,
+        {{ share(
+            'lines.line_billed_cost',
+            '(least(line_days.day_ms + 86400000, lines.end_ms) - lines.start_ms)',
+            '(lines.end_ms - lines.start_ms)'
+        ) }}
+        - {{ share(
+            'lines.line_billed_cost',
+            '(greatest(line_days.day_ms, lines.start_ms) - lines.start_ms)',
+            '(lines.end_ms - lines.start_ms)'
+        ) }} as billed_cost
     from line_days
     inner join lines on line_days.charge_key = lines.charge_key
     left join built_days on {{ date_of('line_days.day_ms') }} = built_days.usage_date
-    where built_days.usage_date is null
-    group by lines.charge_key
+    left join booked
+        on line_days.charge_key = booked.charge_key and {{ date_of('line_days.day_ms') }} = booked.usage_date
+    where booked.charge_key is null
+),
+
+missing as (
+    select
+        charge_key,
+        cast(sum(case when is_built then 0 else billed_cost end) as numeric(38, 9)) as outside_cost,
+        cast(sum(case when is_built then billed_cost else 0 end) as numeric(38, 9)) as restated_cost
+    from missing_parts
+    group by charge_key
 ),
 
 invoices as (
@@ -74,10 +93,11 @@ invoices as (
         cast(sum(lines.allocatable_cost) as numeric(38, 9)) as allocatable_cost,
         cast(sum(lines.paid_ahead_cost) as numeric(38, 9)) as paid_ahead_cost,
         cast(sum(lines.released_cost) as numeric(38, 9)) as released_cost,
-        cast(sum(coalesce(outside.outside_cost, 0)) as numeric(38, 9)) as outside_cost,
+        cast(sum(coalesce(missing.outside_cost, 0)) as numeric(38, 9)) as outside_cost,
+        cast(sum(coalesce(missing.restated_cost, 0)) as numeric(38, 9)) as restated_cost,
         case when min(lines.first_status) = 'final' and max(lines.last_status) = 'final' then 'final' else 'provisional' end as cost_status
     from lines
-    left join outside on lines.charge_key = outside.charge_key
+    left join missing on lines.charge_key = missing.charge_key
     group by lines.provider, lines.invoice_id, lines.currency
 ),
 
@@ -114,9 +134,10 @@ select
     invoices.paid_ahead_cost,
     invoices.released_cost,
     invoices.outside_cost,
+    invoices.restated_cost,
     cast(
-        invoices.billed_cost - invoices.allocatable_cost - invoices.paid_ahead_cost + invoices.released_cost - invoices.outside_cost
-        as numeric(38, 9)
+        invoices.billed_cost - invoices.allocatable_cost - invoices.paid_ahead_cost + invoices.released_cost
+        - invoices.outside_cost - invoices.restated_cost as numeric(38, 9)
     ) as billed_difference,
     gaps.allocatable_cost as currency_allocatable_cost,
     gaps.allocated_cost as currency_allocated_cost,

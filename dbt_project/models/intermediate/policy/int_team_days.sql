@@ -1,26 +1,33 @@
--- grain: one row per team, as its newest row says, with its place in the hierarchy
+-- grain: one row per UTC day of the window and team, as the row valid on the day says, with its place in the hierarchy
 -- `platform` keeps what the platform pays, `unattributed` what no rule claims; both always exist.
-with recursive teams as (
+with recursive days as (
+    select usage_date from {{ ref('int_days') }}
+),
+
+teams as (
     select
-        team_id,
-        team_name,
-        parent_team_id,
-        cost_centre,
-        headcount
-    from {{ ref('stg_policy__teams') }}
-    qualify row_number() over (partition by team_id order by valid_from desc) = 1
+        days.usage_date,
+        teams.team_id,
+        teams.team_name,
+        teams.parent_team_id,
+        teams.cost_centre,
+        teams.headcount
+    from days
+    inner join {{ ref('stg_policy__teams') }} as teams on {{ valid_on('teams', 'days.usage_date') }}
 ),
 
 all_teams as (
     select * from teams
     union all
     select
+        days.usage_date,
         built_in.team_id,
         built_in.team_name,
         cast(null as {{ dbt.type_string() }}) as parent_team_id,
         cast(null as {{ dbt.type_string() }}) as cost_centre,
         cast(null as int64) as headcount
-    from (
+    from days
+    cross join (
         select
             'platform' as team_id,
             'Platform' as team_name
@@ -29,12 +36,13 @@ all_teams as (
             'unattributed' as team_id,
             'Unattributed' as team_name
     ) as built_in
-    left join teams on built_in.team_id = teams.team_id
+    left join teams on days.usage_date = teams.usage_date and built_in.team_id = teams.team_id
     where teams.team_id is null
 ),
 
 hierarchy as (
     select
+        usage_date,
         team_id,
         team_id as root_team_id,
         team_name as team_path,
@@ -43,17 +51,20 @@ hierarchy as (
     where parent_team_id is null
     union all
     select
+        all_teams.usage_date,
         all_teams.team_id,
         hierarchy.root_team_id,
         hierarchy.team_path || ' / ' || all_teams.team_name as team_path,
         hierarchy.team_level + 1 as team_level
     from all_teams
-    inner join hierarchy on all_teams.parent_team_id = hierarchy.team_id
+    inner join hierarchy
+        on all_teams.usage_date = hierarchy.usage_date and all_teams.parent_team_id = hierarchy.team_id
     where hierarchy.team_level < 20
 ),
 
 final as (
     select
+        all_teams.usage_date,
         all_teams.team_id,
         all_teams.team_name,
         all_teams.parent_team_id,
@@ -64,7 +75,8 @@ final as (
         all_teams.headcount,
         all_teams.team_id in ('platform', 'unattributed') as is_built_in
     from all_teams
-    left join hierarchy on all_teams.team_id = hierarchy.team_id
+    left join hierarchy
+        on all_teams.usage_date = hierarchy.usage_date and all_teams.team_id = hierarchy.team_id
 )
 
 select * from final

@@ -1,0 +1,36 @@
+-- grain: one row per UTC day of the window and pool, as the row valid on the day says
+-- `unmapped` is where charges without a pool are kept.
+with days as (
+    select * from {{ ref('int_days') }}
+),
+
+pools as (
+    select * from {{ ref('stg_policy__pools') }}
+),
+
+final as (
+    select
+        days.usage_date,
+        pools.pool_id,
+        pools.pool_name,
+        pools.pool_kind,
+        pools.cluster_id,
+        pools.gpu_model,
+        pools.purchase_class,
+        pools.owner_team_id
+    from days
+    inner join pools on {{ valid_on('pools', 'days.usage_date') }}
+    union all
+    select
+        usage_date,
+        'unmapped' as pool_id,
+        'Unmapped' as pool_name,
+        'unmapped' as pool_kind,
+        cast(null as {{ dbt.type_string() }}) as cluster_id,
+        cast(null as {{ dbt.type_string() }}) as gpu_model,
+        cast(null as {{ dbt.type_string() }}) as purchase_class,
+        cast(null as {{ dbt.type_string() }}) as owner_team_id
+    from days
+)
+
+select * from final
