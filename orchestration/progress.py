@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 
-_listener: ContextVar[Callable[[str], None] | None] = ContextVar("progress_listener", default=None)
+# Of the process, not of a context: dbt tells what it did from threads of its own, which inherit none.
+_listeners: list[Callable[[str], None]] = []
 
 
 def listen(listener: Callable[[str], None]) -> None:
-    _listener.set(listener)
+    _listeners[:] = [listener]
 
 
 def say(message: str) -> None:
-    if (listener := _listener.get()) is not None:
+    for listener in _listeners:
         listener(message)

@@ -13,6 +13,8 @@ def dispatch(name: str, _package: str = "") -> Callable[..., str]:
         if name.startswith("cross_join_"):
             column = arguments[-1]
             listed = ", ".join(str(argument) for argument in arguments[:-1])
+            if name == "cross_join_json_pairs":
+                return f"cross join (select key as pair_key, value as pair_value from json_each({listed})) as json_pairs"
             return f"cross join unnest({name}({listed})) as {column}_items({column})"
         return f"{name}({listed})"
 

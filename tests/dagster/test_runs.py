@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from orchestration import progress
 from orchestration.dbt import environment_of
 from orchestration.defs import definitions_of
 from orchestration.errors import ApportionError
@@ -62,6 +63,8 @@ def test_broken_policy_rows_fail_the_run_and_are_named(tmp_path: Path) -> None:
     workspace = make_workspace(tmp_path)
     break_row(workspace, "idle_policies", "gpu-cloud,*,proportional", "gpu-cluod,*,proportional")
     break_row(workspace, "teams", "CC-2,4,2026-01-01,,", "CC-2,4,2026-05-01,2026-04-01,")
+    said: list[str] = []
+    progress.listen(said.append)
     with pytest.raises(ApportionError) as failure:
         run_pipeline(workspace, GOLDEN)
     told = failure.value.message
@@ -71,6 +74,8 @@ def test_broken_policy_rows_fail_the_run_and_are_named(tmp_path: Path) -> None:
         (record,) = instance.get_run_records()
     assert record.dagster_run.status == dg.DagsterRunStatus.FAILURE
     assert not (workspace.published / "marts.duckdb").exists()
+    assert said[0] == "landing cloud"
+    assert said[-1].startswith("building models and checking laws"), "whoever watches was told how far it got"
 
 
 def break_row(workspace: Workspace, seed: str, right: str, wrong: str) -> None:

@@ -1,6 +1,8 @@
 -- grain: one row per UTC day of the window
 -- Each day carries the hash of the policy rows valid on it and of the records that it was built from, so that an
 -- edited seed or a restated file marks stale exactly the days whose hash changed.
+{%- set choices = [var('cost_basis'), var('reporting_currency'), var('minimum_coverage')] | join('/') %}
+
 with window_days as (
     select {{ date_of('day_ms') }} as usage_date
     from (select 1 as one) as anchor
@@ -27,7 +29,8 @@ policies as (
     select
         window_days.usage_date,
         -- What a run is told beside the seeds changes the books as well.
-        {{ dbt.hash("'" ~ [var('cost_basis'), var('reporting_currency'), var('minimum_coverage')] | join('/') ~ "/' || string_agg(policy_rows.row_hash, ',' order by policy_rows.seed_name, policy_rows.row_hash)") }} as policy_hash
+        {{ dbt.hash("'" ~ choices ~ "/' || string_agg(policy_rows.row_hash, ',' order by policy_rows.seed_name, policy_rows.row_hash)") }}
+            as policy_hash
     from window_days
     inner join policy_rows on {{ valid_on('policy_rows', 'window_days.usage_date') }}
     group by window_days.usage_date

@@ -16,6 +16,16 @@ teams as (
     inner join {{ ref('stg_policy__teams') }} as teams on {{ valid_on('teams', 'days.usage_date') }}
 ),
 
+built_in as (
+    select
+        'platform' as team_id,
+        'Platform' as team_name
+    union all
+    select
+        'unattributed' as team_id,
+        'Unattributed' as team_name
+),
+
 all_teams as (
     select * from teams
     union all
@@ -27,15 +37,7 @@ all_teams as (
         cast(null as {{ dbt.type_string() }}) as cost_centre,
         cast(null as int64) as headcount
     from days
-    cross join (
-        select
-            'platform' as team_id,
-            'Platform' as team_name
-        union all
-        select
-            'unattributed' as team_id,
-            'Unattributed' as team_name
-    ) as built_in
+    cross join built_in
     left join teams on days.usage_date = teams.usage_date and built_in.team_id = teams.team_id
     where teams.team_id is null
 ),

@@ -1,4 +1,6 @@
 -- grain: one row per part of a job run and UTC day, with its payer
+{%- set of_first_part = 'over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id)' %}
+
 with jobs as (
     select * from {{ ref('stg_scheduler__jobs') }}
 ),
@@ -19,9 +21,9 @@ payer_subjects as (
         {{ key_of(['jobs.job_key', 'jobs.part_id', 'jobs.start_ms']) }} as part_key,
         first_value(
             {{ payer_subject_key('jobs.cluster_id', 'jobs.account', 'jobs.user_name', 'jobs.namespace', labels='jobs.labels') }}
-        ) over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id) as subject_key,
-        first_value(jobs.user_name) over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id) as payer_user_name,
-        first_value(jobs.partition_name) over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id) as payer_partition_name
+        ) {{ of_first_part }} as subject_key,
+        first_value(jobs.user_name) {{ of_first_part }} as payer_user_name,
+        first_value(jobs.partition_name) {{ of_first_part }} as payer_partition_name
     from jobs
 ),
 
