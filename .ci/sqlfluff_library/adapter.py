@@ -14,7 +14,7 @@ def dispatch(name: str, _package: str = "") -> Callable[..., str]:
             column = arguments[-1]
             listed = ", ".join(str(argument) for argument in arguments[:-1])
             if name == "cross_join_json_pairs":
-                return f"cross join (select key as pair_key, value as pair_value from json_each({listed})) as json_pairs"
+                return f"cross join (select key as pair_key, value as pair_value from pairs({listed})) as json_pairs"
             return f"cross join unnest({name}({listed})) as {column}_items({column})"
         return f"{name}({listed})"
 
