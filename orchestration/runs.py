@@ -62,7 +62,7 @@ def process_tag() -> dict[str, str]:
 def sign(context: dg.AssetExecutionContext) -> None:
     """Marks the run of an op with its process. Runs from the command line are marked from their first moment."""
     if PROCESS_TAG not in context.run.tags:
-        context.instance.add_run_tags(context.run_id, process_tag())
+        context.instance.add_run_tags(context.run.run_id, process_tag())
 
 
 def reap_dead_runs(instance: dg.DagsterInstance) -> list[str]:
