@@ -159,7 +159,8 @@ def test_a_day_whose_records_all_vanish_is_empty_in_every_fact(company: Company)
     assert before.days_that_differ(after) == {MARCH_12}
     assert MARCH_12 in before.days("fct_cost_allocations")
     dated = {name for name, table in after.by_name.items() if "usage_date" in table.column_names}
-    assert {name for name in dated if MARCH_12 in after.days(name)} == {"fct_days", "dim_dates"}
+    policy_of_the_day = {"fct_days", "dim_dates", "fct_team_days", "fct_project_days", "fct_pool_days"}
+    assert {name for name in dated if MARCH_12 in after.days(name)} == policy_of_the_day
 
 
 def test_nothing_is_touched_when_nothing_is_delivered(company: Company) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from orchestration.dbt import Window
-from orchestration.runs import run_pipeline
 from orchestration.workspace import Workspace
 from tests.warehouses import DEMO, Tables, copy_of, land_and_build, tables_of
 
@@ -23,7 +22,7 @@ def at_once(demo: Workspace) -> Tables:
 
 
 def test_a_range_run_twice_gives_the_same_tables(demo: Workspace, at_once: Tables) -> None:
-    run_pipeline(demo, DEMO)
+    land_and_build(demo, DEMO)
     assert tables_of(demo.warehouse).differences(at_once) == []
 
 

@@ -17,9 +17,10 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from orchestration.demo import company, generate
+from orchestration.demo import MARKER, company, generate
 from orchestration.demo.slurm_files import node_list
 from orchestration.demo.world import URGENT_NUMBER
+from orchestration.errors import ApportionError
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 DAYS = 3
@@ -129,12 +130,21 @@ def digest(folder: Path) -> dict[str, tuple[str, float]]:
 # ── tests ────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_same_seed_gives_the_same_bytes_and_replaces_an_older_inbox(inbox: Path, tmp_path: Path) -> None:
     (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / MARKER).touch()
     (tmp_path / "inbox" / "older.csv").write_text("gone")
     (tmp_path / "inbox.new").mkdir()  # left by a generation that was killed
     (tmp_path / "inbox.new" / "half.csv").write_text("gone")
     generate(tmp_path, days=DAYS)
     assert digest(tmp_path / "inbox") == digest(inbox)
     assert [path.name for path in tmp_path.iterdir()] == ["inbox"]
+
+
+def test_an_inbox_with_files_of_somebody_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "bill.csv").write_text("real")
+    with pytest.raises(ApportionError, match="holds files that the demo did not generate"):
+        generate(tmp_path, days=1)
+    assert (tmp_path / "inbox" / "bill.csv").read_text() == "real"
 
 
 def test_no_node_is_held_beyond_its_capacity_but_for_the_one_urgent_job(inbox: Path) -> None:
