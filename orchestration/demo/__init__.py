@@ -6,6 +6,7 @@ things that real data has. The same seed gives the same bytes.
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from orchestration.errors import ApportionError
 
 from .billing import write_billing
-from .clock import FIRST_DAY, MAX_DAYS
+from .clock import FIRST_DAY, MAX_DAYS, PERIOD_START
 from .other_files import write_cost_sheet, write_inventory, write_licenses, write_storage
 from .pod_files import write_pods
 from .slurm_files import write_slurm
@@ -60,6 +61,7 @@ def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, i
         for written in pool.map(lambda write: write(beside, world), WRITERS):
             counts |= written
     (beside / MARKER).touch()
+    os.utime(beside / MARKER, (PERIOD_START, PERIOD_START))
     if inbox.exists():
         inbox.rename(older)
     beside.rename(inbox)
