@@ -84,6 +84,7 @@ def demo(
     """
     from datetime import timedelta
 
+    from orchestration.dbt import prepare
     from orchestration.demo import FIRST_DAY, generate
 
     workspace: Workspace = context.obj
@@ -91,6 +92,8 @@ def demo(
     with console.status("generating the company"):
         counts = generate(workspace.data, days=days)
     console.print(f"generated in {time.monotonic() - started:.0f} s: " + _counted(counts))
+    with console.status("reading the dbt project, once"):
+        prepare(workspace)
     _run(workspace, FIRST_DAY, FIRST_DAY + timedelta(days=days))
 
 
