@@ -123,6 +123,27 @@ def status(context: typer.Context) -> None:
 
 @app.command()
 @readable
+def simulate(
+    context: typer.Context,
+    scenario: Annotated[str, typer.Option(help="A folder below seeds/scenarios/, with the policy rows that differ.")],
+    start: Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")],
+    end: Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")],
+) -> None:
+    """What if: work days out under another policy, beside the books, and show what would change for whom."""
+    from orchestration.dbt import Window
+    from orchestration.scenarios import print_deltas
+    from orchestration.scenarios import simulate as work_out
+
+    workspace: Workspace = context.obj
+    started = time.monotonic()
+    with console.status(f"working out {scenario}"):
+        schema = work_out(workspace, scenario, Window(start.date(), end.date()))
+    console.print(f"worked out in {time.monotonic() - started:.0f} s; the books have not changed")
+    print_deltas(workspace, schema, console)
+
+
+@app.command()
+@readable
 def publish(context: typer.Context) -> None:
     """Copy the star and the reports to published/, for BI tools to read while a run writes."""
     from orchestration.publish.marts import publish as publish_marts
@@ -181,10 +202,12 @@ def docs(context: typer.Context) -> None:
 @readable
 def dbt_command(context: typer.Context) -> None:
     """Run dbt on this workspace, warm: `apportion dbt build --select +int_node_hours --vars '{…}'`."""
-    from orchestration.dbt import invoke
+    from orchestration.dbt import check_seeds, invoke, loads_seeds
 
     workspace: Workspace = context.obj
     with workspace.writing():
+        if loads_seeds(context.args):
+            check_seeds(workspace)
         result = invoke(workspace, context.args)
     if result.exception:
         raise ApportionError(f"dbt: {result.exception}", "`apportion dbt build …` takes what `dbt build …` takes")

@@ -13,12 +13,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from orchestration.errors import ApportionError
 from orchestration.landing.days import ensure_schema_files, is_alive
+from orchestration.seeds import SHOWN, content_hash, require_files, require_readable
 from orchestration.workspace import PROJECT_ROOT, Workspace
 
 EventCallback = Callable[[Any], None]
@@ -42,6 +43,9 @@ class Window:
     def days(self) -> int:
         return (self.end - self.start).days
 
+    def __iter__(self) -> Iterator[date]:
+        return (self.start + timedelta(days=number) for number in range(self.days))
+
 
 @dataclass(frozen=True)
 class DbtRun:
@@ -53,9 +57,20 @@ class DbtRun:
         return len(self.results)
 
 
+class SeedsRefused(ApportionError):
+    """The policy makes no sense, and nothing was changed. Holds what its tests said, for whoever reports them."""
+
+    def __init__(self, message: str, remedy: str, tests: Sequence[Any]) -> None:
+        super().__init__(message, remedy)
+        self.tests = tests
+
+
+_QUIET = ("--log-level", "none", "--log-level-file", "none")
+
+
 def build_arguments(window: Window | None, select: str | None = None, tests: bool = True) -> list[str]:
     """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
-    arguments = ["--log-level", "none", "--log-level-file", "none", "build"]
+    arguments = [*_QUIET, "build"]
     if window:
         days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
         arguments += ["--vars", json.dumps(days)]
@@ -76,16 +91,62 @@ def build(
     on_event: EventCallback | None = None,
 ) -> DbtRun:
     """Builds (and tests) the models for a window. Raises an ApportionError that names what failed, and the rows."""
+    if tests:
+        check_seeds(workspace)
+    else:
+        require_readable(workspace.seeds)
     result = invoke(workspace, build_arguments(window, select, tests), on_event, warehouse)
     results = list(getattr(result.result, "results", None) or [])
     if not result.success:
-        raise failure(workspace, result, results)
+        raise failure(warehouse or workspace.warehouse, result, results)
     if not results:
         raise ApportionError(
             f"dbt had nothing to do for the selection {select!r}",
             "check the names after --select: tags and fqn: selectors do not depend on the working directory",
         )
     return DbtRun(results)
+
+
+def check_seeds(workspace: Workspace, on_event: EventCallback | None = None) -> None:
+    """Refuses seeds that cannot be loaded or make no sense, before anything in the warehouse changes.
+
+    Their tests run on a scratch warehouse, once per content of the seeds and of the project. The build that follows
+    tests what it has loaded again, so a seed that changes in between reaches no model either.
+    """
+    # Named after everything that dbt parses, the tests included.
+    checked = f"{prepare(workspace).parent.name} {content_hash(workspace.seeds)}"
+    passed = workspace.data / "dbt" / "seeds_passed"
+    if passed.exists() and passed.read_text() == checked:
+        return
+    require_readable(workspace.seeds)
+    with scratch_warehouse(workspace, "seeds") as scratch:
+        # Cautious: no test that reads a model besides the seeds, for there are no models.
+        selection = ["--select", "resource_type:seed", "--indirect-selection", "cautious"]
+        result = invoke(workspace, [*_QUIET, "--no-write-json", "build", *selection], on_event, scratch)
+        if not result.success:
+            raise _refusal(scratch, result)
+    passed.write_text(checked)
+
+
+def loads_seeds(arguments: Sequence[str]) -> bool:
+    """Whether a dbt command writes the seeds' tables."""
+    return not {"build", "seed"}.isdisjoint(arguments)
+
+
+@contextlib.contextmanager
+def scratch_warehouse(workspace: Workspace, purpose: str) -> Iterator[Path]:
+    """An empty warehouse for questions that must not touch the books, gone when they are answered."""
+    folder = workspace.data / "dbt" / "scratch"
+    for leftover in folder.glob("*"):
+        if not is_alive(int(leftover.name.rpartition("-")[2])):
+            shutil.rmtree(leftover, ignore_errors=True)
+    # The same file name as the warehouse's, which DuckDB makes the name of the database.
+    scratch = folder / f"{purpose}-{os.getpid()}" / workspace.warehouse.name
+    scratch.parent.mkdir(parents=True)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch.parent)
 
 
 def invoke(
@@ -126,6 +187,7 @@ def prepare(workspace: Workspace) -> Path:
     parsed = workspace.data / "dbt" / "parsed" / _fingerprint(workspace)
     if parsed.is_dir():
         return parsed / "manifest.json"
+    require_files(workspace.seeds)
     from dbt.cli.main import dbtRunner
 
     beside = parsed.with_name(f"{parsed.name}.tmp-{os.getpid()}")
@@ -202,16 +264,18 @@ def _spill_folder(workspace: Workspace) -> Iterator[None]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> ApportionError:
+def failure(warehouse: Path, result: Any, results: Sequence[Any]) -> ApportionError:
     """A failed dbt run as one message: which node, what it said, and the rows that a test found."""
     failed = [one for one in results if str(one.status) in ("error", "fail")]
     if not failed:
         return ApportionError(f"dbt failed: {result.exception}")
     lines = []
     for one in failed[:5]:
-        lines.append(f"{one.node.resource_type} {one.node.name}: {(one.message or '').strip()}")
-        if one.node.resource_type == "test" and str(one.status) == "fail":
-            lines += [f"    {row}" for row in _offending_rows(workspace, one.node.compiled_code)]
+        lines.append(_said(one))
+        lines += [
+            "    " + ", ".join(f"{name}={value}" for name, value in row.items())
+            for row in _offending_rows(warehouse, one, limit=3)
+        ]
     if len(failed) > 5:
         lines.append(f"… and {len(failed) - 5} more")
     return ApportionError(
@@ -220,17 +284,40 @@ def failure(workspace: Workspace, result: Any, results: Sequence[Any]) -> Apport
     )
 
 
-def _offending_rows(workspace: Workspace, sql: str, limit: int = 3) -> list[str]:
+def _refusal(warehouse: Path, result: Any) -> ApportionError:
+    """What the tests of the seeds found: every row with its file, the problem and the remedy."""
+    results = list(getattr(result.result, "results", None) or [])
+    if not results:
+        return ApportionError(f"dbt failed: {result.exception}")
+    lines = []
+    for one in results:
+        if str(one.status) in ("error", "fail"):
+            rows = _offending_rows(warehouse, one, limit=SHOWN)
+            lines += ["{seed_file}, row {seed_row}: {problem}\n    → {remedy}".format_map(row) for row in rows] or [
+                _said(one)
+            ]
+    more = [f"… and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return SeedsRefused(
+        "the policy is refused, and no table has changed:\n  " + "\n  ".join(lines[:SHOWN] + more),
+        "mend the rows that are named and run again",
+        tests=[one for one in results if one.node.resource_type == "test"],
+    )
+
+
+def _said(one: Any) -> str:
+    return f"{one.node.resource_type} {one.node.name}: {(one.message or '').strip()}"
+
+
+def _offending_rows(warehouse: Path, one: Any, limit: int) -> list[dict[str, Any]]:
     """The first rows that a failed test returned: a test that names the row saves the search for it."""
     import duckdb
 
+    if one.node.resource_type != "test" or str(one.status) != "fail":
+        return []
     try:
-        with duckdb.connect(str(workspace.warehouse), read_only=True) as connection:
-            cursor = connection.execute(f"select * from ({sql}) limit {limit}")
+        with duckdb.connect(str(warehouse), read_only=True) as connection:
+            cursor = connection.execute(f"select * from ({one.node.compiled_code}) order by all limit {limit}")
             names = [column[0] for column in cursor.description]
-            return [
-                ", ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
-                for row in cursor.fetchall()
-            ]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     except duckdb.Error:
         return []

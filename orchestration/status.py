@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from datetime import date
 
@@ -12,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from orchestration.dbt import Window, build
+from orchestration.dbt import Window, build, scratch_warehouse
 from orchestration.landing import quarantine
 from orchestration.landing.days import landed_days
 from orchestration.partitions import windows_of
@@ -82,10 +80,7 @@ def _stored_hashes(workspace: Workspace) -> dict[date, tuple[str, str]]:
 
 def _stale(workspace: Workspace, stored: dict[date, tuple[str, str]]) -> list[date]:
     """Works out today's hashes of every built day with the very models that stored them, in a scratch warehouse."""
-    # The same file name as the warehouse's, which DuckDB makes the name of the database.
-    scratch = workspace.data / "dbt" / f"status-{os.getpid()}" / workspace.warehouse.name
-    scratch.parent.mkdir(parents=True)
-    try:
+    with scratch_warehouse(workspace, "status") as scratch:
         window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
         build(workspace, window, select="+int_days", tests=False, warehouse=scratch)
         with duckdb.connect(str(scratch), read_only=True) as connection:
@@ -95,8 +90,6 @@ def _stale(workspace: Workspace, stored: dict[date, tuple[str, str]]) -> list[da
                     "select usage_date, policy_hash, input_hash from intermediate.int_days"
                 ).fetchall()
             }
-    finally:
-        shutil.rmtree(scratch.parent)
     return [day for day, hashes in stored.items() if current.get(day) != hashes]
 
 

@@ -30,6 +30,8 @@ class Workspace:
     sources_file: Path
     seeds: Path
     data: Path
+    scenario: str = ""
+    """The what-if that this workspace works out; empty for the books."""
 
     @classmethod
     def locate(cls, sources: Path | None = None, seeds: Path | None = None, data: Path | None = None) -> Workspace:
@@ -66,6 +68,7 @@ class Workspace:
             "APPORTION_SOURCES": str(self.sources_file),
             "APPORTION_SEEDS": str(self.seeds),
             "APPORTION_DATA": str(self.data),
+            "APPORTION_SCENARIO": self.scenario,
             "DBT_PROFILES_DIR": str(PROJECT_ROOT / "profiles"),
             "DBT_TARGET_PATH": str(self.dbt_target),
             "DBT_LOG_PATH": str(self.data / "dbt" / "logs"),

@@ -23,8 +23,8 @@ recorded as (
         jobs.usage_date,
         jobs.job_key,
         sum((jobs.part_end_ms - jobs.part_start_ms) * node_counts.node_count) as node_ms,
-        sum({{ as_weight('jobs.gpu_units') }} * (jobs.part_end_ms - jobs.part_start_ms)) as gpu_weight,
-        sum({{ as_weight('jobs.memory_mib') }} * (jobs.part_end_ms - jobs.part_start_ms)) as memory_weight
+        sum({{ as_weight('jobs.gpu_units') }} * (jobs.part_end_ms - jobs.part_start_ms)) as gpu_time,
+        sum({{ as_weight('jobs.memory_mib') }} * (jobs.part_end_ms - jobs.part_start_ms)) as memory_time
     from jobs
     inner join node_counts on jobs.node_names = node_counts.node_names
     where jobs.part_end_ms > jobs.part_start_ms
@@ -46,8 +46,9 @@ held as (
         usage_date,
         job_key,
         count(distinct {{ key_of(['team_id', 'project_id', 'user_name']) }}) as payer_count,
-        sum(gpu_weight) as gpu_weight,
-        sum(memory_weight) as memory_weight
+        -- Seconds are whole units of the scheduler again, which nine decimals keep.
+        sum(round(gpu_seconds * 25200000)) as gpu_time,
+        sum(round(memory_gib_seconds * 1024000)) as memory_time
     from {{ ref('fct_job_usage_hourly') }}
     where {{ in_window('usage_date') }}
     group by usage_date, job_key
@@ -59,10 +60,10 @@ select
     held.payer_count,
     recorded.node_ms as recorded_node_ms,
     held_time.node_ms as held_node_ms,
-    recorded.gpu_weight as recorded_gpu_weight,
-    held.gpu_weight as held_gpu_weight,
-    recorded.memory_weight as recorded_memory_weight,
-    held.memory_weight as held_memory_weight
+    recorded.gpu_time as recorded_gpu_time,
+    held.gpu_time as held_gpu_time,
+    recorded.memory_time as recorded_memory_time,
+    held.memory_time as held_memory_time
 from recorded
 full outer join held on recorded.usage_date = held.usage_date and recorded.job_key = held.job_key
 left join held_time on held.usage_date = held_time.usage_date and held.job_key = held_time.job_key
@@ -71,5 +72,5 @@ where
     or held.job_key is null
     or held.payer_count <> 1
     or recorded.node_ms <> coalesce(held_time.node_ms, 0)
-    or recorded.gpu_weight <> held.gpu_weight
-    or recorded.memory_weight <> held.memory_weight
+    or recorded.gpu_time <> held.gpu_time
+    or recorded.memory_time <> held.memory_time

@@ -64,6 +64,12 @@ def thousandths(column: str) -> str:
     return f"cast(round(try_cast({column} as decimal(28, 9)) * 1000) as bigint)"
 
 
+def minutes_ms(column: str) -> str:
+    """A positive number of minutes as milliseconds; any other text says nothing."""
+    value = f"cast(round(try_cast({column} as decimal(18, 6)) * 60000) as bigint)"
+    return f"(case when {value} > 0 then {value} end)"
+
+
 def first_reason(*cases: tuple[str, str]) -> str:
     """The reason of the first condition that holds, as SQL; reasons are SQL expressions too."""
     body = " ".join(f"when {condition} then {reason}" for condition, reason in cases)

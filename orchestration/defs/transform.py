@@ -15,7 +15,7 @@ from dagster_dbt.asset_utils import get_asset_check_key_for_test
 
 from orchestration import progress
 from orchestration.connectors import feeds
-from orchestration.dbt import Window, build_arguments, failure, invoke, prepare
+from orchestration.dbt import SeedsRefused, Window, build_arguments, check_seeds, failure, invoke, prepare
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
 from orchestration.landing.days import forget_undeclared
 from orchestration.partitions import daily, window_of
@@ -96,11 +96,24 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
         window = window_of(context.run.tags)
         # Without days, nothing that keeps days was asked for: the project's own window is empty, and no day changes.
         arguments = build_arguments(window)
-        with workspace.writing():
-            forget_undeclared(workspace.data, [source.name for source in sources])
-            result = invoke(workspace, arguments, on_event=_watch())
-            results = list(getattr(result.result, "results", None) or [])
-            totals = _totals(workspace, window) if window and result.success else {}
+        try:
+            with workspace.writing():
+                check_seeds(workspace, on_event=_watch("checking the policy"))
+                forget_undeclared(workspace.data, [source.name for source in sources])
+                result = invoke(workspace, arguments, on_event=_watch("building models and checking laws"))
+                results = list(getattr(result.result, "results", None) or [])
+                totals = _totals(workspace, window) if window and result.success else {}
+        except SeedsRefused as refused:
+            yield from reported(context, refused.tests, {})
+            raise
+        yield from reported(context, results, totals)
+        if not result.success:
+            raise failure(workspace.warehouse, result, results)
+
+    def reported(
+        context: dg.AssetExecutionContext, results: Sequence[Any], totals: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+        """What dbt did, as far as the run asked for it."""
         for one in results:
             unique_id = one.node.unique_id
             if one.node.resource_type == "test":
@@ -119,20 +132,18 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
                         asset_key=key,
                         metadata={"seconds": round(one.execution_time, 3), **totals.get(one.node.name, {})},
                     )
-        if not result.success:
-            raise failure(workspace, result, results)
 
     return models
 
 
-def _watch() -> Any:
+def _watch(doing: str) -> Any:
     finished = 0
 
     def on_event(event: Any) -> None:
         nonlocal finished
         if event.info.name in ("LogModelResult", "LogTestResult", "LogSeedResult"):
             finished += 1
-            progress.say(f"building models and checking laws ({finished} done)")
+            progress.say(f"{doing} ({finished} done)")
 
     return on_event
 

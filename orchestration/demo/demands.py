@@ -45,6 +45,25 @@ _SIM = {"robotics": 8, "vision": 1, "search": 1}
 _SIZES = {0: 0.03, 1: 0.51, 2: 0.13, 4: 0.12, 8: 0.135, 16: 0.045, 32: 0.02, 64: 0.01}
 _CORES = {4: 0.3, 8: 0.25, 16: 0.2, 32: 0.15, 64: 0.07, 128: 0.03}
 
+_TRIALS = ("train", "finetune", "finetune", "eval", "sweep", "sweep", "ablation", "distill", "filter", "try")
+_SESSIONS = ("debug", "debug", "debug", "debug", "notebook", "notebook", "notebook", "profile", "profile", "plot")
+LARGE_JOB_NAMES = ("pretrain",) * 5 + ("train",) * 3 + ("finetune", "distill")
+"""What people call a job on several nodes."""
+JOB_NAMES = {
+    "batch": _TRIALS,
+    "h100": _TRIALS,
+    "burst": _TRIALS,
+    "spot": _TRIALS,
+    "a100": _TRIALS,
+    "interactive": _SESSIONS,
+    "mig": _SESSIONS,
+    "cpu": ("tokenize", "tokenize", "dedup", "shard", "filter", "decode", "index", "merge", "stats", "crawl"),
+    "sim": ("rollout",) * 6 + ("scene",) * 4,
+    "l4": ("eval", "eval", "eval", "embed", "embed", "export", "export", "predict", "predict", "debug"),
+    "l4-spot": ("embed",) * 4 + ("predict",) * 3 + ("export",) * 2 + ("eval",),
+}
+"""What people call the others, by partition. Ten each: one draw decides."""
+
 DEMANDS = (
     Demand("alps", "batch", "alps-a100", 258, 0.86, _SIZES, 14, 60, _VISION, (34, 47)),
     Demand("alps", "interactive", "alps-a100-interactive", 46, 0.5, {1: 0.8, 2: 0.2}, 50, 10, _VISION, (9, 9)),
@@ -113,3 +132,6 @@ DEMANDS = (
     Demand("nimbus", "a100", "nimbus-a100", 11, 0.72, {1: 0.5, 2: 0.3, 4: 0.2}, 60, 24, _PRODUCT, (35, 40)),
     Demand("nimbus", "mig", "nimbus-a100", 26, 0.1, {1: 1.0}, 90, 10, _VISION, (12, 12)),
 )
+
+MAX_HOURS = {(demand.cluster, demand.partition): demand.max_hours for demand in DEMANDS}
+"""The longest job that each partition takes."""

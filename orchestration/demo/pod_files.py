@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .clock import DAY, DUMP_DELAY, PERIOD_START, day_name, iso, stamp
 from .files import write_text
+from .habits import checkpoint_minutes
 from .placement import Run, active
 from .workload import Request
 from .world import Part, World, mix, parts
@@ -71,7 +72,7 @@ def _record(run: Run, part: Part, taken: int) -> dict[str, object]:
         "phase": phase,
         "reason": reason,
         "requests": _requests(request),
-        "labels": _labels(request),
+        "labels": pod_labels(request),
         "usage": {
             "cpu_cores": round(request.cores * share / 100, 3),
             "memory_bytes": request.memory_mib * 1024 * 1024 // 100 * share,
@@ -95,10 +96,14 @@ def _requests(request: Request) -> dict[str, str]:
     return asked
 
 
-def _labels(request: Request) -> dict[str, str]:
+def pod_labels(request: Request) -> dict[str, str]:
     labels = {"app": request.name, "node-group": request.partition}
     if request.user and mix(request.number, "who") % 12:
         labels["apportion.io/user" if mix(request.number, "key") % 5 else "user"] = request.user
     if request.comment.startswith("team="):
         labels["team"] = request.comment.removeprefix("team=")
+    if request.kind == "ReplicaSet" and request.namespace != "monitoring":
+        labels["workload"] = "serving"
+    if minutes := checkpoint_minutes(request):
+        labels["checkpoint_minutes"] = minutes
     return labels

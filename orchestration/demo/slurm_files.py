@@ -10,14 +10,16 @@ from .clock import DAY, DUMP_DELAY, PERIOD_START, day_name, plain, stamp
 from .company import LOCAL_OFFSET, SLURM_CLUSTERS, USER_IDS
 from .files import write_text
 from .fleet import Outage, Reservation
+from .habits import checkpoint_minutes, limit_minutes
 from .placement import Run, active
 from .workload import Request
 from .world import REDELIVERED_AT, REDELIVERED_DAY, Part, World, mix, parts
 
 SACCT_HEADER = (
-    "JobIDRaw|JobID|JobName|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|Suspended|AllocTRES|"
-    "NodeList|ExitCode|Comment"
+    "JobIDRaw|JobID|JobName|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|Suspended|{limit}|"
+    "AllocTRES|NodeList|ExitCode|Comment"
 )
+_LIMIT_COLUMN = {"alps": "Timelimit", "cirrus": "TimelimitRaw"}
 EVENT_HEADER = "Cluster|Cluster Nodes|NodeName|TimeStart|TimeEnd|Duration|State|StateRaw|Reason|User|TRES"
 _GPU_TYPE = {"alps": "a100", "cirrus": "h100"}
 _NODE_TRES = {
@@ -60,7 +62,7 @@ def _time(cluster: str, second: int | None) -> str:
 # ── sacct ────────────────────────────────────────────────────────────────────────────────────────────
 def _sacct(cluster: str, world: World, shown: list[Run], day: int, taken: int) -> Iterator[str]:
     """Every job of the day as slurmdbd knew it at `taken`."""
-    yield SACCT_HEADER
+    yield SACCT_HEADER.format(limit=_LIMIT_COLUMN[cluster])
     for run in shown:
         for part in parts(run):
             yield from _records(cluster, run, part, taken)
@@ -81,7 +83,7 @@ def _records(cluster: str, run: Run, part: Part, taken: int) -> Iterator[str]:
     if state == "CANCELLED":
         who = USER_IDS[request.user] if mix(request.number) % 4 else 0
         state = f"CANCELLED by {who}"
-    if state in ("PREEMPTED", "NODE_FAIL"):
+    if state in ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL"):
         step_state = "CANCELLED"
     start_text, end_text = _time(cluster, run.start), _time(cluster, end)
     times = f"{elapsed}|{_clock(suspended)}"
@@ -90,10 +92,11 @@ def _records(cluster: str, run: Run, part: Part, taken: int) -> Iterator[str]:
     yield (
         f"{part.label}|{part.job_id}|{request.name}|{request.user}|{request.account}|{request.partition}|"
         f"{request.qos}|{state}|{_time(cluster, run.submit)}|{start_text}|{end_text}|{times}|"
-        f"billing={request.cores * len(part.nodes)},{tres}|{everywhere}|{code}|{request.comment}"
+        f"{_limit(cluster, request)}|billing={request.cores * len(part.nodes)},{tres}|{everywhere}|{code}|"
+        f"{_comment(request)}"
     )
     one = _tres(cluster, request, 1)
-    span = f"{start_text}|{start_text}|{end_text}|{times}"
+    span = f"{start_text}|{start_text}|{end_text}|{times}|"
     for step, where, held in (
         (".batch", part.nodes[0], one),
         (".extern", everywhere, tres),
@@ -106,6 +109,22 @@ def _records(cluster: str, run: Run, part: Part, taken: int) -> Iterator[str]:
             f"{part.label}{step}|{part.job_id}{step}|{title}||{request.account}|||{step_state}|{span}|"
             f"{held}|{where}|{code}|"
         )
+
+
+def _limit(cluster: str, request: Request) -> str:
+    """alps prints `1-12:00:00`, cirrus minutes."""
+    minutes = limit_minutes(request)
+    if cluster == "cirrus":
+        return "Partition_Limit" if minutes is None else str(minutes)
+    if minutes is None:
+        return "UNLIMITED"
+    days, rest = divmod(minutes * 60, DAY)
+    return f"{days}-{_clock(rest)}" if days else _clock(rest)
+
+
+def _comment(request: Request) -> str:
+    minutes = checkpoint_minutes(request)
+    return f"{request.comment} checkpoint_minutes={minutes}".lstrip() if minutes else request.comment
 
 
 def _tres(cluster: str, request: Request, nodes: int) -> str:
@@ -133,14 +152,15 @@ def _never_started(cluster: str, world: World, day: int, taken: int) -> Iterator
     queued = [(run.submit, run.request) for run in world.runs[cluster] if run.submit < day + DAY <= taken < run.start]
     queued += [(request.submit, request) for request in world.waiting[cluster] if request.submit < day + DAY]
     for submit, request in sorted(queued, key=lambda entry: (entry[0], entry[1].number)):
-        times = f"{_time(cluster, submit)}|Unknown|Unknown|0|00:00:00"
+        times = f"{_time(cluster, submit)}|Unknown|Unknown|0|00:00:00|{_limit(cluster, request)}"
         yield f"{_title(request, request.number)}|PENDING|{times}||None assigned|0:0|"
     for run in world.runs[cluster]:
         request = run.request
         if day <= run.submit < day + DAY and mix(request.number, "regret") % 97 == 0:
             gone = 10_000_000 + request.number  # an id that no other job has
             state = f"CANCELLED by {USER_IDS[request.user]}"
-            times = f"{_time(cluster, run.submit)}|None|{_time(cluster, run.submit + 90)}|0|00:00:00"
+            ended = f"{_time(cluster, run.submit + 90)}|0|00:00:00|{_limit(cluster, request)}"
+            times = f"{_time(cluster, run.submit)}|None|{ended}"
             yield f"{_title(request, gone)}|{state}|{times}||None assigned|0:0|"
 
 
@@ -152,7 +172,7 @@ def _title(request: Request, number: int) -> str:
 def _broken(cluster: str, number: int, day: int) -> Iterator[str]:
     """Rows as a full disk, a vertical bar in a job's name or a bad clock leave them."""
     early, late = _time(cluster, day + 3_600), _time(cluster, day + 7_200)
-    tail = f"3600|00:00:00|billing=8,cpu=8,mem=32G,node=1|{_ANY_NODE[cluster]}|0:0|"
+    tail = f"3600|00:00:00||billing=8,cpu=8,mem=32G,node=1|{_ANY_NODE[cluster]}|0:0|"
     owner = "amara|nlp|" + ("cpu" if cluster == "alps" else "h100") + "|normal"
     if number == 1:
         yield f"9000001|9000001|cut-off|{owner}|COMPLETED|{early}|{early[:4]}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import company
 from .clock import DAY, HOUR, MINUTE, PERIOD_START, WARM_UP, at, day_name, dice
-from .demands import DEMANDS, POOL_MACHINES, Demand
+from .demands import DEMANDS, JOB_NAMES, LARGE_JOB_NAMES, POOL_MACHINES, Demand
 from .fleet import Stay
 
 T = TypeVar("T")
@@ -70,7 +70,6 @@ class Request:
 _HOUR_WEIGHTS = np.array([2, 1, 1, 1, 1, 2, 4, 7, 9, 10, 10, 9, 8, 9, 10, 9, 8, 7, 5, 4, 4, 3, 3, 2], dtype=float)
 _OUTCOMES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY")
 _OUTCOME_SHARES = (0.675, 0.155, 0.095, 0.05, 0.025)
-_NAMES = ("train", "finetune", "eval", "sweep", "ablation", "pretrain", "distill", "export", "debug", "embed")
 _DEADLINE = at("2026-01-26"), at("2026-01-31")
 
 
@@ -199,6 +198,7 @@ def _request(rng: np.random.Generator, demand: Demand, day: int, submit: int, dr
             account = company.PROJECT_ACCOUNTS.get(team, team)
     if rng.random() < 0.05 and comment == "":
         comment = "please do not kill, ticket 4711"  # free text is no label
+    names = LARGE_JOB_NAMES if nodes > 1 else JOB_NAMES[demand.partition]
     return Request(
         cluster=demand.cluster,
         partition=demand.partition,
@@ -212,7 +212,7 @@ def _request(rng: np.random.Generator, demand: Demand, day: int, submit: int, dr
         account=account,
         namespace=namespace,
         comment=comment,
-        name=f"{_NAMES[rng.integers(len(_NAMES))]}-{project}",
+        name=f"{names[rng.integers(len(names))]}-{project}",
         qos="low" if demand.partition == "spot" else "high" if rng.random() < 0.04 else "normal",
         outcome=_OUTCOMES[draft["outcome"][i]],
         requeue=demand.partition == "spot" or rng.random() < 0.6,

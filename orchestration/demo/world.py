@@ -62,6 +62,7 @@ def build_world(seed: int, days: int) -> World:
         runs[cluster] = [run for run in placed if run.start < end and end_of(run) >= PERIOD_START]
         waiting[cluster] = left
     _suspend_some(runs["alps"])
+    _fail_some_boots(runs["cirrus"])
     withdrawn, belated = _redelivered(runs["cirrus"]) if end > REDELIVERED_AT else (None, None)
     return World(seed, end, fleet, runs, waiting, withdrawn, belated)
 
@@ -101,6 +102,16 @@ def _suspend_some(runs: list[Run]) -> None:
         urgent = Run(request, start, start + 40 * MINUTE, "COMPLETED", host.nodes, host.gpu_masks, start - 20)
         runs.append(urgent)
         runs.sort(key=lambda run: (run.start, run.request.number))
+
+
+def _fail_some_boots(runs: list[Run]) -> None:
+    """Some rented nodes came up broken: what was put on them ended at once, with idle GPUs."""
+    for run in runs:
+        request = run.request
+        rented = request.partition in ("burst", "spot") and run.state == "FAILED"
+        if rented and run.end - run.start < 10 * MINUTE and mix(request.number, "boot") % 3 == 0:
+            run.state = "BOOT_FAIL"
+            run.request = replace(request, activity=replace(request.activity, util=0))
 
 
 def _redelivered(runs: list[Run]) -> tuple[Run, Run]:

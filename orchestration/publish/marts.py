@@ -50,7 +50,8 @@ def publish(workspace: Workspace) -> Published:
         relations = warehouse.execute(
             f"""
             select table_schema, table_name from information_schema.tables
-            where table_catalog = 'warehouse' and table_schema in {SCHEMAS} order by all
+            where table_catalog = 'warehouse' and (table_schema in {SCHEMAS} or starts_with(table_schema, 'scenario_'))
+            order by all
             """
         ).fetchall()
         warehouse.execute(f"attach '{beside}' as marts (storage_version '{STORAGE_VERSION}')")
@@ -59,10 +60,12 @@ def publish(workspace: Workspace) -> Published:
         for schema, table in relations:
             warehouse.execute(f"create schema if not exists marts.{schema}")
             warehouse.execute(f"create table marts.{schema}.{table} as select * from {schema}.{table}")
-            (rows[table],) = warehouse.execute(f"select count(*) from marts.{schema}.{table}").fetchone()
+            # Several scenarios have tables of the same name.
+            name = table if schema in SCHEMAS else f"{schema}__{table}"
+            (rows[name],) = warehouse.execute(f"select count(*) from marts.{schema}.{table}").fetchone()
             _describe(warehouse, schema, table, descriptions.get(table))
-            file = parquet / f"{table}.parquet"
-            file_beside = file.with_name(f"{table}.tmp-{os.getpid()}")
+            file = parquet / f"{name}.parquet"
+            file_beside = file.with_name(f"{name}.tmp-{os.getpid()}")
             warehouse.execute(f"copy marts.{schema}.{table} to '{file_beside}' (format parquet, compression zstd)")
             file_beside.replace(file)
         warehouse.execute("detach marts")

@@ -39,7 +39,12 @@ def test_pods_become_parts_of_their_controllers_job(workspace):
         pod("w-0", two, None),  # started again under the same name: a run of its own
         pod("w-1", one, two, phase="Failed", reason="Evicted", requests={}),
         pod("w-2", one, two, phase="Failed", reason="NodeLost", requests={"nvidia.com/mig-1g.10gb": 2}),
-        pod("bare", one, two, created_by_kind=None, created_by_name=None, labels={"apportion.io/user": "bob"}),
+        pod(
+            *("bare", one, two),
+            created_by_kind=None,
+            created_by_name=None,
+            labels={"apportion.io/user": "bob", "checkpoint_minutes": "15"},
+        ),
         pod("wait", None, None, phase="Pending"),
         pod("bad-1", one, None, phase="Succeeded"),
         pod("bad-2", one, two, requests={"cpu": "lots"}),
@@ -66,6 +71,12 @@ def test_pods_become_parts_of_their_controllers_job(workspace):
     assert workspace.query(
         "select measured_cpu_millicores, measured_memory_mib, bytes_out from {jobs} where line = 1"
     ) == [(1235, 2, 456)]
+    assert workspace.query("select distinct part_id, time_limit_ms, checkpoint_interval_ms from {jobs} order by 1") == [
+        ("ml/bare", None, 900_000),
+        ("ml/w-0", None, None),
+        ("ml/w-1", None, None),
+        ("ml/w-2", None, None),
+    ]
     assert [line for line, _ in workspace.quarantined()] == [7, 8, 9, 10, 11]
 
 

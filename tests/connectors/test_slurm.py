@@ -169,6 +169,50 @@ def test_dumps_may_differ_in_their_columns_and_delimiter(workspace):
     ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "raw", "hours"),
+    [
+        ("2-12:00:00", "", 60),
+        ("06:30:00", "", 6.5),
+        ("90:00", "", 1.5),  # minutes and seconds
+        ("120", "", 2),
+        ("", "45", 0.75),
+        ("12:00:00", "720", 12),
+        ("UNLIMITED", "UNLIMITED", None),
+        ("Partition_Limit", "Partition_Limit", None),
+        ("00:00:00", "", None),
+        ("1-12", "", None),  # sbatch takes this, sacct never prints it
+        ("soon", "-5", None),
+        ("", "", None),
+    ],
+)
+def test_the_time_limit_is_read_in_every_notation_and_never_costs_a_job(workspace, limit, raw, hours):
+    header = "JobIDRaw|State|Start|End|AllocTRES|NodeList|Timelimit|TimelimitRaw"
+    line = f"1|COMPLETED|1767578400|1767582000|cpu=1|n1|{limit}|{raw}"
+    workspace.deliver("sacct_2026-01-05.psv", f"{header}\n{line}\n")
+    workspace.land(slurm(workspace), "2026-01-05", "2026-01-06")
+    assert workspace.query("select time_limit_ms / 3600000 from {jobs}") == [(hours,)]
+
+
+def test_the_comment_says_how_often_a_job_saves_its_work(workspace):
+    comments = {
+        "run=4 checkpoint_minutes=30": 1_800_000,
+        "checkpoint_minutes=2.5 checkpoint_minutes=9": 150_000,
+        "checkpoint_minutes=0": None,
+        "checkpoint_minutes=-10": None,
+        "checkpoint_minutes=hourly run=4": None,
+        "checkpoint_minutes=": None,
+        "no_checkpoint_minutes=5": None,
+        "": None,
+    }
+    lines = [job(str(n), "1767578400", "1767582000", comment=text) for n, text in enumerate(comments, start=1)]
+    workspace.deliver("sacct_2026-01-05.psv", dump(*lines))
+    report = workspace.land(slurm(workspace), "2026-01-05", "2026-01-06")
+    assert report.quarantined == 0
+    found = workspace.query("select checkpoint_interval_ms from {jobs} order by line")
+    assert [interval for (interval,) in found] == list(comments.values())
+
+
 def test_a_dump_without_a_needed_column_names_it(workspace):
     workspace.deliver("sacct_2026-01-05.psv", "JobIDRaw|State|Start|End|NodeList\n")
     with pytest.raises(ApportionError, match="missing column AllocTRES"):

@@ -74,14 +74,18 @@ def test_broken_policy_rows_fail_the_run_and_are_named(tmp_path: Path) -> None:
     with pytest.raises(ApportionError) as failure:
         run_pipeline(workspace, GOLDEN)
     told = failure.value.message
-    assert "seed_row=idle_policies/gpu-cluod/*@2026-01-01, problem=pool_id = gpu-cluod is not in" in told
-    assert "seed_row=teams/nlp@2026-05-01, problem=valid_to is not after valid_from" in told
+    assert "row idle_policies/gpu-cluod/*@2026-01-01: pool_id = gpu-cluod is not in seeds/policy/pools.csv" in told
+    assert "row teams/nlp@2026-05-01: valid_to is not after valid_from" in told
+    assert not workspace.warehouse.exists()
+    checks = [dg.AssetCheckKey(dg.AssetKey(["seeds", seed]), f"{seed}_sound_rows") for seed in ("teams", "pools")]
     with instance_of(workspace) as instance:
         (record,) = instance.get_run_records()
+        latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(checks)
+    assert [latest[check].status.value for check in checks] == ["FAILED", "SUCCEEDED"]
     assert record.dagster_run.status == dg.DagsterRunStatus.FAILURE
     assert not (workspace.published / "marts.duckdb").exists()
     assert said[0] == "landing cloud"
-    assert said[-1].startswith("building models and checking laws"), "whoever watches was told how far it got"
+    assert said[-1].startswith("checking the policy"), "whoever watches was told how far it got"
 
 
 def break_row(workspace: Workspace, seed: str, right: str, wrong: str) -> None:

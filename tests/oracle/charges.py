@@ -21,6 +21,7 @@ from .exact import (
     matches,
     nano,
     overlap,
+    scaled,
     share,
     since_midnight,
     split,
@@ -43,6 +44,7 @@ class Placement:
     resource_id: str | None
     instance_type: str | None
     pool_id: str
+    gpu_model: str | None
     interval: Interval
     amount: dict[str, int]
 
@@ -78,6 +80,7 @@ def placements(inventory: Iterable[Row], day: date) -> list[Placement]:
                     row["resource_id"],
                     row["instance_type"],
                     row["pool_id"],
+                    row["gpu_model"],
                     (start, end),
                     amount,
                 )
@@ -138,12 +141,22 @@ def hour_weights(interval: Interval, within: Interval = (-FOREVER, FOREVER)) -> 
     return {hour: overlap(seen, hour_interval(hour)) for hour in hours_touched(seen)}
 
 
-def price_weights(instance_type: Row | None, has_gpus: bool) -> dict[str, int]:
+def price_weights(instance_type: Row | None, presets: dict[str, Row], has_gpus: bool) -> dict[str, int]:
     """What part of a node's price is GPU, CPU and memory; without a known type all is its main resource."""
     weights = {}
-    if instance_type is not None:
+    if instance_type is not None and instance_type["price_preset"]:
+        weights = preset_weights(instance_type, presets[instance_type["price_preset"]])
+    elif instance_type is not None:
         weights = {component: instance_type[f"{component}_price_weight"] or 0 for component in RESOURCES}
     return weights if any(weights.values()) else {"gpu" if has_gpus else "cpu": WHOLE_PRICE}
+
+
+def preset_weights(instance_type: Row, preset: Row) -> dict[str, int]:
+    """A preset prices a GPU, a core and a GiB, or the three parts of any node."""
+    counts = {"gpu": instance_type["gpus"], "cpu": instance_type["cores"], "memory": instance_type["memory_gib"]}
+    if preset["basis"] == "per_node":
+        counts = {"gpu": int(counts["gpu"] > 0), "cpu": 1, "memory": 1}
+    return {name: counts[name] * scaled(preset[f"{name}_weight"], WHOLE_PRICE) for name in RESOURCES}
 
 
 def cell_weights(
@@ -153,6 +166,7 @@ def cell_weights(
     nodes: Iterable[Placement],
     pools: dict[str, Row],
     instance_types: dict[str, Row],
+    presets: dict[str, Row],
 ) -> dict[Cell, int]:
     """The cells over which the day's part of a charge is split, with their weights."""
     if rule is None:
@@ -167,7 +181,7 @@ def cell_weights(
             continue
         prices = {component: 1}
         if component == "node":
-            prices = price_weights(instance_types.get(node.instance_type), node.amount["gpu"] > 0)
+            prices = price_weights(instance_types.get(node.instance_type), presets, node.amount["gpu"] > 0)
         for hour, milliseconds in hour_weights(interval, node.interval).items():
             for priced, price in prices.items():
                 weights[node.pool_id, priced, hour] += milliseconds * price
@@ -180,7 +194,7 @@ def cell_weights(
     if component == "node":
         pool = pools.get(pool_id, {})
         default = instance_types.get(pool.get("default_instance_type"))
-        prices = price_weights(default, bool(pool.get("gpu_model")))
+        prices = price_weights(default, presets, bool(pool.get("gpu_model")))
     for hour, milliseconds in hour_weights(interval).items():
         for priced, price in prices.items():
             weights[pool_id, priced, hour] += milliseconds * price
@@ -193,6 +207,7 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
     owner_rules = [rule for rule in valid_on(seeds["payer_rules"], day) if rule["tag"]]
     pools = {row["pool_id"]: row for row in valid_on(seeds["pools"], day)}
     instance_types = {row["instance_type"]: row for row in valid_on(seeds["instance_types"], day)}
+    presets = {row["preset"]: row for row in seeds["price_presets"]}
     nodes = placements(tables["node_inventory"], day)
 
     parts = []
@@ -203,7 +218,7 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
         on_the_day = overlap(interval, (0, DAY)) > 0 or (interval[0] == interval[1] and 0 <= interval[0] < DAY)
         if not on_the_day:
             continue
-        weights = cell_weights(charge, interval, rule, nodes, pools, instance_types)
+        weights = cell_weights(charge, interval, rule, nodes, pools, instance_types, presets)
         cells = sorted(weights, key=lambda cell: (cell[0], cell[1], -1 if cell[2] is None else cell[2]))
 
         billed = nano(charge["billed_cost"]) or 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -65,6 +66,14 @@ def money(nanos: int) -> Decimal:
     return Decimal(nanos).scaleb(-9)
 
 
+def scaled(value: Decimal | float | None, factor: int, default: int = 0) -> int:
+    """A number of a seed in whole parts of 1/factor, halves away from zero; `default` where the cell is empty."""
+    if value is None:
+        return default
+    exact = Fraction(str(value)) * factor
+    return round_half_away(exact.numerator, exact.denominator)
+
+
 # --- time --------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +112,16 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
     return merged
 
 
+def without(interval: Interval, taken: Iterable[Interval]) -> list[Interval]:
+    """What is left of an interval outside of the others."""
+    left, start = [], interval[0]
+    for begins, ends in united(taken):
+        if start < min(begins, interval[1]):
+            left.append((start, min(begins, interval[1])))
+        start = max(start, ends)
+    return [*left, (start, interval[1])] if start < interval[1] else left
+
+
 # --- policy lookups ----------------------------------------------------------------------------------------
 
 
@@ -116,10 +135,14 @@ def valid_on(rows: Iterable[Row], day: date) -> list[Row]:
     ]
 
 
-def most_specific(rows: Iterable[Row], second: str, pool_id: str, value: str) -> Row | None:
-    """(pool, value) before (pool, *) before (*, value) before (*, *)."""
-    by_key = {(row["pool_id"], row[second]): row for row in rows}
-    for key in ((pool_id, value), (pool_id, "*"), ("*", value), ("*", "*")):
+def most_specific(rows: Iterable[Row], **wanted: str | None) -> Row | None:
+    """The row of two wanted columns, where `*` stands for anything and the first column counts more.
+
+    (pool, value) before (pool, *) before (*, value) before (*, *).
+    """
+    first, second = wanted
+    by_key = {(row[first], row[second]): row for row in rows}
+    for key in ((wanted[first], wanted[second]), (wanted[first], "*"), ("*", wanted[second]), ("*", "*")):
         if key in by_key:
             return by_key[key]
     return None

@@ -19,40 +19,25 @@ from .charges import day_part
 from .compare import compare
 from .energy import energy_weights, power_draws
 from .exact import DAY, Row, matches, money, round_half_away, split
-from .example import POOL, Example, company, gpus, worked_example
+from .example import CLOSE_ENOUGH, POOL, WORKED_EXAMPLE, Example, company, gpus, worked_example
 from .oracle import AllocationKey, Books, PoolHourKey, calculate
+from .summaries import books_of, by, team_totals
 from .usage import usage_of_day
 from .workspace import SCHEMA_DAY
+from .world_choices import LONGEST_REACH
 from .worlds import World, landed, pack, random_worlds, shrink, worlds, write_workspace
 
 some_worlds = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 
 
-def books_of(world: World) -> Books:
-    return calculate(landed(world), world.seeds, world.day)
-
-
-def by(books: Books, *fields: str) -> dict[tuple, Decimal]:
-    sums: dict[tuple, Decimal] = defaultdict(Decimal)
-    for key, amount in books.allocations.items():
-        sums[tuple(getattr(key, field) for field in fields)] += amount
-    return dict(sums)
-
-
 # --- the worked example ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("window", "vision", "nlp", "speech"),
-    [
-        ("hour", "218.812121212", "321.751515152", "59.436363636"),
-        ("day", "217.636363636", "326.454545455", "55.909090909"),
-    ],
-)
-def test_the_worked_example_comes_out_as_written(window: str, vision: str, nlp: str, speech: str) -> None:
-    totals = by(books_of(worked_example(window)), "team_id")
-    for team, written in (("vision", vision), ("nlp", nlp), ("speech", speech)):
-        assert abs(totals[team,] - Decimal(written)) <= Decimal("0.000000003")
+@pytest.mark.parametrize("policy", WORKED_EXAMPLE)
+def test_the_worked_example_comes_out_as_written(policy: str) -> None:
+    totals = team_totals(books_of(worked_example(policy)))
+    for team, written in zip(("vision", "nlp", "speech", "platform"), WORKED_EXAMPLE[policy], strict=True):
+        assert abs(totals.get(team, 0) - Decimal(written)) <= CLOSE_ENOUGH
     assert sum(totals.values()) == 600
 
 
@@ -205,6 +190,13 @@ def test_allocations_sum_to_the_allocatable_cost(world: World) -> None:
 
 @some_worlds
 @given(worlds())
+def test_what_is_moved_sums_to_zero(world: World) -> None:
+    moved = by(books_of(world), "pool_id", "component", "currency", "allocation_kind")
+    assert not any(amount for key, amount in moved.items() if key[3] in ("burst", "outcome_credit", "adjustment"))
+
+
+@some_worlds
+@given(worlds())
 def test_pool_hours_are_used_or_idle_and_the_allocations_say_the_same(world: World) -> None:
     books = books_of(world)
     hourly: dict[tuple, Decimal] = defaultdict(Decimal)
@@ -341,8 +333,13 @@ def test_the_comparison_names_what_differs() -> None:
     assert "charge_key=stranger" in differences[2]
 
 
+def days_of(row: Row) -> list[date]:
+    days = (row["valid_to"] - row["valid_from"]).days
+    return [row["valid_from"] + timedelta(days=day) for day in range(days)]
+
+
 def test_packed_worlds_do_not_meet_and_survive_the_disk(tmp_path: Path) -> None:
-    many = random_worlds(seed=7, count=12)
+    many = random_worlds(seed=7, count=24)
     packed = pack(many)
     write_workspace(packed, tmp_path)
     for world in many:
@@ -351,6 +348,10 @@ def test_packed_worlds_do_not_meet_and_survive_the_disk(tmp_path: Path) -> None:
             file = tmp_path / "data/landing" / table / f"date={world.day}" / "test.parquet"
             tables[table] = pq.read_table(file, partitioning=None).to_pylist() if file.exists() else []
         assert calculate(tables, packed.seeds, world.day) == books_of(world)
+    assert {day - world.day for world in many for row in world.seeds["adjustments"] for day in days_of(row)} > {
+        timedelta(days=-LONGEST_REACH),
+        timedelta(days=LONGEST_REACH),
+    }
     assert (tmp_path / "data/landing/landings" / SCHEMA_DAY / "_schema.parquet").exists()
     header, *rules = (tmp_path / "seeds/policy/payer_rules.csv").read_text().splitlines()
     assert header.startswith("rule_order,cluster_id,account")
@@ -362,7 +363,10 @@ def test_random_worlds_reach_every_kind_cause_and_component() -> None:
     keys: set[AllocationKey] = set()
     for world in random_worlds(seed=1, count=120):
         keys |= books_of(world).allocations.keys()
-    assert {key.allocation_kind for key in keys} == {"direct", "idle", "shared", "unattributed"}
+    assert {key.allocation_kind for key in keys} == {
+        *("direct", "idle", "shared", "unattributed"),
+        *("burst", "outcome_credit", "adjustment"),
+    }
     assert {(key.component, key.idle_cause) for key in keys if key.idle_cause} == {
         *((component, cause) for component in ("gpu", "cpu", "memory", "energy") for cause in ("down", "reserved")),
         *((component, "unscheduled") for component in ("gpu", "cpu", "memory", "energy")),

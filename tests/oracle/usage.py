@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 
 from .charges import RESOURCES, Placement, placements
 from .exact import (
@@ -23,6 +24,7 @@ from .exact import (
     split,
     united,
     valid_on,
+    without,
 )
 
 CAUSES = ("down", "reserved", "stranded", "unscheduled")
@@ -63,6 +65,12 @@ class NodeHour:
     """Use while the inventory does not know the node: capacity there is that use."""
     down: dict[str, int] = field(default_factory=_per_resource)
     reserved: dict[str, int] = field(default_factory=_per_resource)
+    reserved_by: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_per_resource))
+    """The same per team, each with the time of its own reservations."""
+    gpu_model: str | None = None
+    """That of the node's first stay here; the pool's where the stay names none or the inventory lacks the node."""
+    parts: set[tuple[str, str]] = field(default_factory=set)
+    """Job key and part id of whoever was here."""
     held: dict[str, dict[str, int]] = field(default_factory=_held)
     idle: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -81,6 +89,8 @@ class Usage:
     parts: list[Part]
     payers: dict[str, Payer]
     """By job key."""
+    present: dict[tuple[str, int, str], list[Interval]]
+    """When a job was in a pool during an hour, by pool, hour and job key; nodes may overlap."""
     placements: dict[tuple[str, str], list[Placement]]
     """By cluster and node, earliest first."""
 
@@ -129,16 +139,22 @@ def _requested_or_measured(job: Row, column: str) -> int:
     return requested if requested is not None else job[f"measured_{column}"] or 0
 
 
+def first_parts(jobs: Iterable[Row]) -> dict[str, Row]:
+    """The part that speaks for each job: the one that started first, of several the lowest part id."""
+    first: dict[str, Row] = {}
+    for job in sorted(jobs, key=lambda job: (job["start_at"], job["part_id"])):
+        first.setdefault(job["job_key"], job)
+    return first
+
+
 def job_payers(jobs: Iterable[Row], rules: list[Row]) -> dict[str, Payer]:
     """One payer per job: the one of its first part."""
     payers: dict[str, Payer] = {}
-    for job in sorted(jobs, key=lambda job: (job["job_key"], job["part_id"])):
+    for job_key, job in first_parts(jobs).items():
         subject = {name: job[name] for name in ("cluster_id", "account", "user_name", "namespace")}
-        team, project = first_payer(rules, {**subject, "label": mapping(job["labels"])}) or (
-            "unattributed",
-            None,
-        )
-        payers.setdefault(job["job_key"], (team, project, job["user_name"], job["job_key"]))
+        found = first_payer(rules, {**subject, "label": mapping(job["labels"])})
+        team, project = found or ("unattributed", None)
+        payers[job_key] = team, project, job["user_name"], job_key
     return payers
 
 
@@ -172,18 +188,19 @@ def hold(node_hour: NodeHour, part: Part, amounts: dict[str, int], milliseconds:
 
 def team_reservations(
     reservations: Iterable[Row], rules: list[Row], day: date
-) -> dict[tuple[str, str], list[Interval]]:
-    """The united time under reservations that belong to a team, per node."""
-    found: dict[tuple[str, str], list[Interval]] = defaultdict(list)
+) -> dict[tuple[str, str], dict[str, list[Interval]]]:
+    """Per node and team the united time under reservations that name one of its accounts or users."""
+    found: dict[tuple[str, str], dict[str, list[Interval]]] = defaultdict(lambda: defaultdict(list))
     for row in reservations:
         cluster = {"cluster_id": row["cluster_id"], "namespace": None, "label": {}}
         subjects = [{**cluster, "account": name, "user_name": None} for name in names(row["accounts"])]
         subjects += [{**cluster, "account": None, "user_name": name} for name in names(row["users"])]
-        if any(first_payer(rules, subject) for subject in subjects):
-            end = FOREVER if row["end_at"] is None else since_midnight(row["end_at"], day)
+        payers = [first_payer(rules, subject) for subject in subjects]
+        end = FOREVER if row["end_at"] is None else since_midnight(row["end_at"], day)
+        for team in {payer[0] for payer in payers if payer}:
             for node in names(row["node_names"]):
-                found[row["cluster_id"], node].append((since_midnight(row["start_at"], day), end))
-    return {node: united(intervals) for node, intervals in found.items()}
+                found[row["cluster_id"], node][team].append((since_midnight(row["start_at"], day), end))
+    return {node: {team: united(times) for team, times in teams.items()} for node, teams in found.items()}
 
 
 # --- the day -----------------------------------------------------------------------------------------------
@@ -200,11 +217,14 @@ def usage_of_day(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
     node_hours: dict[tuple[str, str, str, int], NodeHour] = defaultdict(NodeHour)
     _add_capacity(node_hours, known, tables, rules, day)
     parts = job_parts(tables["jobs"], day)
+    present: dict[tuple[str, int, str], list[Interval]] = defaultdict(list)
     for part in parts:
-        _add_use(node_hours, known, part, pool_of_partition(part, pools))
+        _add_use(node_hours, present, known, part, pool_of_partition(part, pools))
     for (_, _, pool_id, _), node_hour in node_hours.items():
-        node_hour.idle = idle_by_cause(node_hour, pools.get(pool_id, {}))
-    return Usage(node_hours, parts, job_payers(tables["jobs"], rules), known)
+        pool = pools.get(pool_id, {})
+        node_hour.gpu_model = node_hour.gpu_model or pool.get("gpu_model")
+        node_hour.idle = idle_by_cause(node_hour, pool)
+    return Usage(node_hours, parts, job_payers(tables["jobs"], rules), present, known)
 
 
 def _add_capacity(
@@ -226,12 +246,22 @@ def _add_capacity(
                 slot = hour_interval(hour)
                 here = max(slot[0], placement.interval[0]), min(slot[1], placement.interval[1])
                 node_hour = node_hours[*node, placement.pool_id, hour]
-                down_time = sum(overlap(here, interval) for interval in down.get(node, ()))
-                reserved_time = sum(overlap(here, interval) for interval in reserved.get(node, ()))
+                node_hour.gpu_model = node_hour.gpu_model or placement.gpu_model
+                teams = reserved.get(node, {})
+                down_time = time_in(here, down.get(node, ()))
+                reserved_time = time_in(here, united(chain.from_iterable(teams.values())))
+                own_time = {team: time_in(here, intervals) for team, intervals in teams.items()}
                 for resource, amount in placement.amount.items():
                     node_hour.inventory[resource] += amount * (here[1] - here[0])
                     node_hour.down[resource] += amount * down_time
                     node_hour.reserved[resource] += amount * reserved_time
+                    for team, milliseconds in own_time.items():
+                        node_hour.reserved_by[team][resource] += amount * milliseconds
+
+
+def time_in(here: Interval, intervals: Iterable[Interval]) -> int:
+    """How much of `here` the disjoint intervals cover."""
+    return sum(overlap(here, interval) for interval in intervals)
 
 
 def pool_of_partition(part: Part, pools: dict[str, Row]) -> str:
@@ -249,23 +279,30 @@ def pool_of_partition(part: Part, pools: dict[str, Row]) -> str:
 
 def _add_use(
     node_hours: dict[tuple[str, str, str, int], NodeHour],
+    present: dict[tuple[str, int, str], list[Interval]],
     known: dict[tuple[str, str], list[Placement]],
     part: Part,
     fallback_pool: str,
 ) -> None:
     for node, amounts in amounts_per_node(part, known).items():
+        stays = known.get((part.cluster_id, node), ())
         for hour in hours_touched(part.interval):
             slot = hour_interval(hour)
-            present = max(slot[0], part.interval[0]), min(slot[1], part.interval[1])
-            outside = present[1] - present[0]
-            for placement in known.get((part.cluster_id, node), ()):
-                inside = overlap(present, placement.interval)
-                outside -= inside
-                if inside:
-                    hold(node_hours[part.cluster_id, node, placement.pool_id, hour], part, amounts, inside)
+            here = max(slot[0], part.interval[0]), min(slot[1], part.interval[1])
+            for stay in stays:
+                inside = max(here[0], stay.interval[0]), min(here[1], stay.interval[1])
+                if inside[0] < inside[1]:
+                    node_hour = node_hours[part.cluster_id, node, stay.pool_id, hour]
+                    node_hour.parts.add((part.job_key, part.part_id))
+                    present[stay.pool_id, hour, part.job_key].append(inside)
+                    hold(node_hour, part, amounts, inside[1] - inside[0])
+            outside = without(here, (stay.interval for stay in stays))
             if outside:
                 node_hour = node_hours[part.cluster_id, node, fallback_pool, hour]
-                for resource, quantity in hold(node_hour, part, amounts, outside).items():
+                node_hour.parts.add((part.job_key, part.part_id))
+                present[fallback_pool, hour, part.job_key].extend(outside)
+                held = hold(node_hour, part, amounts, sum(end - start for start, end in outside))
+                for resource, quantity in held.items():
                     node_hour.outside[resource] += quantity
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES
 
-from .world_policies import COMPONENTS, GPU_MODELS, POLICY, SEED_COLUMNS, UNDATED, Row
+from .seed_tables import CONSTANTS, POLICY, SEED_COLUMNS, UNDATED, Row
 
 if TYPE_CHECKING:
     from .worlds import World
@@ -78,8 +79,7 @@ def pack(worlds: Iterable[World]) -> Packed:
         for name, rows in world.seeds.items():
             if name not in UNDATED:
                 seeds[name].extend(rows)
-    seeds |= {"gpu_models": GPU_MODELS, "components": COMPONENTS}
-    return Packed({table: dict(days) for table, days in landing.items()}, seeds)
+    return Packed({table: dict(days) for table, days in landing.items()}, seeds | CONSTANTS)
 
 
 # --- files -------------------------------------------------------------------------------------------------
@@ -125,4 +125,6 @@ def _write_seed(path: Path, name: str, rows: list[Row]) -> None:
 def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # never 1E-9, which is no number to the seeds
     return "" if value is None else str(value)

@@ -11,7 +11,9 @@ from typing import Any
 
 from orchestration.landing.schemas import GPU_UNITS_PER_GPU, TABLES
 
-from .world_policies import LABEL_KEY, SERVICES, PolicyMaker, Row
+from .seed_tables import Row
+from .world_choices import END_STATES, JOB_NAMES, LABEL_KEY, QUALITIES
+from .world_policies import SERVICES, PolicyMaker
 
 BLANK_POWER = 9223372036854775794.0
 
@@ -48,6 +50,8 @@ class FactMaker:
         self.tables: dict[str, list[Row]] = {name: [] for name in TABLES}
         self.rng = Random(seed)
         self.rush_hour = self.rng.randrange(0, 22)
+        self.dense = policies.dense
+        self.ghosts = [self.name("ghost1"), self.name("ghost2")]
 
     def make(self) -> dict[str, list[Row]]:
         # A generator of its own for each table: changing one size leaves the other tables as they are.
@@ -103,11 +107,12 @@ class FactMaker:
 
     def _nodes(self, number: int) -> None:
         """One node: one to three stays, with or without gaps, in any of the pools."""
-        cluster = self.rng.choice(self.policies.clusters)
+        cluster = self._cluster()
         node = self.name(f"n{number}")
         resource = self.name(f"r{number if self.chance(0.95) else 0}") if self.chance(0.95) else None
+        model = self.rng.choice(["H100", "H100", "L4", None])
         start = self.midnight - timedelta(days=30) if self.chance(0.7) else self.moment(-5, 20)
-        stays = self.rng.choice([1, 1, 1, 2, 3])
+        stays = self.rng.choice([1, 1, 1, 1, 1, 2] if self.dense else [1, 1, 1, 2, 3])
         for stay in range(stays):
             last = stay == stays - 1
             end = (
@@ -127,8 +132,8 @@ class FactMaker:
                 resource_id=resource,
                 provider="cloud",
                 instance_type=kind,
-                pool_id=self.rng.choice(self.policies.compute_pools),
-                gpu_model="H100" if gpus else None,
+                pool_id=self._pool(number + stay),
+                gpu_model=model,
                 gpu_units=gpus * GPU_UNITS_PER_GPU,
                 cpu_millicores=cores * 1000,
                 memory_mib=gib * 1024,
@@ -139,14 +144,21 @@ class FactMaker:
                 break
             start = end + timedelta(milliseconds=self.rng.choice([0, 0, 600_000, 3_000_017, 7_200_000]))
 
+    def _cluster(self) -> str:
+        return self.policies.clusters[0] if self.dense else self.rng.choice(self.policies.clusters)
+
+    def _pool(self, number: int) -> str:
+        pools = self.policies.compute_pools
+        return pools[number % len(pools)] if self.dense else self.rng.choice(pools)
+
     def _known_nodes(self) -> list[tuple[str, str]]:
         return sorted({(node["cluster_id"], node["node_name"]) for node in self.tables["node_inventory"]})
 
     def _pick_nodes(self, cluster: str, at_least: int = 0) -> str | None:
         """Mostly nodes of the cluster, sometimes ones the inventory lacks, sometimes none."""
         known = [node for at, node in self._known_nodes() if at == cluster]
-        wanted = max(at_least, self.rng.choice([0, 1, 1, 1, 1, 1, 2, 3]))
-        choices = known if known and self.chance(0.8) else [*known, self.name("ghost1"), self.name("ghost2")]
+        wanted = max(at_least, self.rng.choice([1, 1, 2] if self.dense else [0, 1, 1, 1, 1, 1, 2, 3]))
+        choices = known if known and self.chance(0.95 if self.dense else 0.8) else [*known, *self.ghosts]
         return ",".join(self.rng.sample(choices, min(wanted, len(choices)))) or None
 
     def _events(self, number: int) -> None:
@@ -196,14 +208,10 @@ class FactMaker:
             "scheduler": self.rng.choice(["slurm", "kubernetes"]),
             "job_key": f"{cluster}:{self.rng.choice('abz')}{number}",
             "job_id": f"{number}",
-            "user_name": self.rng.choice([None, *self.policies.users, *self.policies.users]),
-            "account": self.rng.choice([None, *self.policies.accounts, *self.policies.accounts]),
             "namespace": self.rng.choice([None, *self.policies.namespaces]),
             "partition": self.rng.choice([None, *self.policies.partitions, *self.policies.partitions]),
-            "labels": self._mapping(),
-            "job_name": "train",
-            "state": "COMPLETED",
         }
+        described = self._description()
         for part in range(parts):
             part_id = f"{number}" if parts == 1 else f"{shared['namespace']}/{number}.{part}"
             earlier = [job["part_id"] for job in self.tables["jobs"]]
@@ -211,13 +219,20 @@ class FactMaker:
                 part_id = self.rng.choice(earlier)
             start = self.moment(-8, 23.9)
             end = self.after(start)
+            if self.dense and self.chance(0.8):
+                start = self.moment(self.rush_hour - 1, self.rush_hour + 0.5)
+                end = max(end, start + timedelta(minutes=self.rng.choice([30, 60, 200])))
             running = self.chance(0.15)
+            if self.chance(0.2):  # pods of one job may differ; the first speaks for all
+                described = self._description()
             life = (end - start) // timedelta(milliseconds=1)
             suspended = self.rng.choice([0, 0, 0, 0, None, life // 3, life, life + 5000])
             self.add(
                 "jobs",
                 **shared,
+                **described,
                 part_id=part_id,
+                state="RUNNING" if running else self._end_state(),
                 submit_at=start,
                 start_at=start,
                 end_at=None if running else end,
@@ -227,8 +242,25 @@ class FactMaker:
                 **self._requests(),
             )
 
+    def _description(self) -> Row:
+        """What payer and workload rules read, and how the job says that it can be resumed."""
+        return {
+            "user_name": self.rng.choice([None, *self.policies.users, *self.policies.users]),
+            "account": self.rng.choice([*self.policies.accounts, self.policies.accounts[0] if self.dense else None]),
+            "labels": self._mapping(),
+            "job_name": self.rng.choice([None, *JOB_NAMES]),
+            "qos": self.rng.choice([None, *QUALITIES]),
+            "time_limit_ms": self.rng.choice([None, 0, 1_800_000, 3_600_000, 3_600_001, 14_400_000, 90_000_000]),
+            "checkpoint_interval_ms": self.rng.choice([None, None, None, 0, 600_000, 1_234_567]),
+        }
+
+    def _end_state(self) -> str:
+        state = self.rng.choice(["COMPLETED", "TIMEOUT", *END_STATES])
+        return state.lower() if self.chance(0.1) else state
+
     def _requests(self) -> Row:
-        gpu = self.rng.choice([None, 0, 3600, 12_600, 25_200, 25_200, 25_200, 50_400, 50_400, 100_800, 7])
+        whole = [25_200, 25_200, 25_200, 50_400, 50_400, 100_800]
+        gpu = self.rng.choice([3600, *whole] if self.dense else [None, 0, 7, 3600, 12_600, *whole])
         return {
             "gpu_units": gpu,
             "cpu_millicores": self.rng.choice([None, 0, 333, 1000, 4000, 8000, 64_000]),
@@ -264,7 +296,8 @@ class FactMaker:
         jobs = [job for job in self.tables["jobs"] if node["node_name"] in (job["node_names"] or "")]
         labels = [job["part_id"] for job in jobs if job["cluster_id"] == node["cluster_id"]]
         labels += [job["part_id"] for job in self.tables["jobs"]][:1]
-        complete, labelled = self.chance(0.6), self.chance(0.6)
+        still = self.chance(0.15)
+        complete, labelled = self.chance(0.6), self.chance(0.9 if self.dense else 0.6)
         for step in range(self.rng.choice([3, 6, 12])):
             sampled_at = first + timedelta(milliseconds=step * interval + number)
             for gpu in range(gpus):
@@ -280,6 +313,8 @@ class FactMaker:
                     interval_ms=interval,
                     util_percent=50.0,
                     power_watts=self._power(),
+                    sm_active=0.0 if still else self._activity(),
+                    tensor_active=0.0 if still else self._activity(),
                 )
 
     def _power(self) -> float | None:
@@ -287,6 +322,12 @@ class FactMaker:
         if self.chance(0.15):
             return self.rng.choice([None, BLANK_POWER, 1e15, -1.0, 0.0])
         return self.rng.randint(0, 11_200) / 16 if self.chance(0.5) else self.rng.randint(0, 700_000) / 1000
+
+    def _activity(self) -> float | None:
+        """A share: blank, out of range, at a bound, or a number whose hundred-thousandths are exact or half."""
+        if self.chance(0.25):
+            return self.rng.choice([None, BLANK_POWER, 1e15, -0.5, 1.5, 0.0, 0.0, 1.0])
+        return self.rng.randint(0, 64) / 64
 
     def _readings(self, number: int) -> None:
         whole_day = self.chance(0.6)
@@ -322,7 +363,8 @@ class FactMaker:
         start, end = self._charge_period()
         period_start, period_end = self._billing_period()
         resources = sorted({node["resource_id"] or "" for node in self.tables["node_inventory"]} - {""})
-        service = self.rng.choice(["compute"] * 4 + ["accelerators", "power"] * 2 + [*SERVICES, "unheard-of"])
+        common = ["compute"] * (9 if self.dense else 4) + ["accelerators", "power"] * 2
+        service = self.rng.choice([*common, *SERVICES, "unheard-of"])
         billed = self._amount()
         self.add(
             "charges",

@@ -1,7 +1,7 @@
-"""The policy half of a random world: teams, rules, pools, prices.
+"""The policy half of a random world: teams, rules, pools, prices; `world_choices` draws how cost is shared.
 
-Everything is valid on the world's day only. Around it lie decoys: rules
-with a smaller order that end at the day's midnight or begin with the next one.
+Everything is valid on the world's day only, or a few days around it that no world is compared on. Around it lie
+decoys: rules with a smaller order that end at the day's midnight or begin with the next one.
 """
 
 from __future__ import annotations
@@ -11,66 +11,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-Row = dict[str, Any]
-
-SEED_COLUMNS: dict[str, tuple[str, ...]] = {
-    "teams": ("team_id", "team_name", "parent_team_id", "cost_centre", "headcount"),
-    "projects": ("project_id", "project_name", "team_id"),
-    "payer_rules": (
-        *("rule_order", "cluster_id", "account", "user_name", "namespace", "label", "tag", "path"),
-        *("team_id", "project_id"),
-    ),
-    "cost_rules": (
-        *("rule_order", "provider", "charge_category", "service_name", "sku_id", "resource_id", "tag"),
-        *("component", "pool_id", "driver", "has_owner", "spread"),
-    ),
-    "pools": (
-        *("pool_id", "pool_name", "pool_kind", "cluster_id", "partition", "resource", "gpu_model"),
-        *("purchase_class", "owner_team_id", "default_instance_type", "min_cores_per_gpu", "min_gib_per_gpu"),
-    ),
-    "allocation_policies": ("pool_id", "component", "method", "overhead_base"),
-    "idle_policies": ("pool_id", "idle_cause", "policy", "idle_window"),
-    "gpu_models": ("gpu_model", "vendor", "memory_gib", "mig_slices", "tdp_watts"),
-    "instance_types": (
-        *("instance_type", "provider", "gpu_model", "gpus", "cores", "memory_gib"),
-        *("gpu_price_weight", "cpu_price_weight", "memory_price_weight"),
-    ),
-    "currencies": ("currency", "rate_to_reporting"),
-    "components": ("component", "component_name", "cost_grain", "driver", "description"),
-}
-POLICY = ("teams", "projects", "payer_rules", "cost_rules", "pools", "allocation_policies", "idle_policies")
-UNDATED = ("gpu_models", "components")
-SEED_COLUMNS = {
-    name: columns if name in UNDATED else (*columns, "valid_from", "valid_to", "reason")
-    for name, columns in SEED_COLUMNS.items()
-}
-
-GPU_MODELS = [
-    {"gpu_model": "H100", "vendor": "NVIDIA", "memory_gib": 80, "mig_slices": 7, "tdp_watts": 700},
-    {"gpu_model": "L4", "vendor": "NVIDIA", "memory_gib": 24, "mig_slices": 1, "tdp_watts": 72},
-]
-_COMPONENT_DRIVERS = {
-    "gpu": "gpu_seconds",
-    "cpu": "cpu_core_seconds",
-    "memory": "memory_gib_seconds",
-    "energy": "kwh",
-    "storage": "gib_hours_stored",
-    "network": "bytes_out",
-    "license": "seat_hours",
-    "support": None,
-    "other": None,
-}
-HOURLY = ("gpu", "cpu", "memory", "energy")
-COMPONENTS = [
-    {
-        "component": name,
-        "component_name": name.title(),
-        "cost_grain": "hour" if name in HOURLY else "day",
-        "driver": driver,
-        "description": f"{name} cost",
-    }
-    for name, driver in _COMPONENT_DRIVERS.items()
-]
+from .seed_tables import CONSTANTS, HOURLY, PRICE_PRESETS, SEED_COLUMNS, UNDATED, Row
+from .world_choices import LABEL_KEY, make_choices
 
 SERVICES = {
     "compute": ("node",),
@@ -88,15 +30,16 @@ DRIVERS = (
     *("gpu_seconds", "cpu_core_seconds", "memory_gib_seconds", "kwh"),
 )
 NATURAL_DRIVERS = {"storage": "gib_hours_stored", "network": "bytes_out", "license": "seat_hours"}
-LABEL_KEY = "cost.team/name"
-"""A key that a naive JSON path would cut at the dot or the slash."""
 
 
 class PolicyMaker:
-    """Draws the seed tables of one world; `names` prefixes every id with the world's index."""
+    """Draws the seed tables of one world; `name` prefixes every id with the world's index.
 
-    def __init__(self, rng: Random, index: int, day: date) -> None:
-        self.rng, self.index, self.day = rng, index, day
+    In a dense world things meet: pools of one cluster, teams that are known by their accounts, nodes that are billed.
+    """
+
+    def __init__(self, rng: Random, index: int, day: date, dense: bool = False) -> None:
+        self.rng, self.index, self.day, self.dense = rng, index, day, dense
         self.order = index * 1000
         self.seeds: dict[str, list[Row]] = {name: [] for name in SEED_COLUMNS}
 
@@ -126,20 +69,20 @@ class PolicyMaker:
         self._pools()
         self._payer_rules()
         self._cost_rules()
-        self._policies()
         self._currencies()
-        self.seeds["gpu_models"] = [dict(row) for row in GPU_MODELS]
-        self.seeds["components"] = [dict(row) for row in COMPONENTS]
+        make_choices(self)
+        self.seeds |= {name: [dict(row) for row in rows] for name, rows in CONSTANTS.items()}
         return self.seeds
 
     # --- who --------------------------------------------------------------------------------------------
 
     def _teams(self) -> None:
-        stems = self.rng.sample(["vision", "Nlp", "speech", "zürich"], self.rng.randint(1, 4))
+        stems = self.rng.sample(["vision", "Nlp", "speech", "zürich"], self.rng.randint(2 if self.dense else 1, 4))
         self.teams = [self.name(stem) for stem in stems]
         for number, team in enumerate(self.teams):
-            parent = self.maybe(self.teams[0], 0.3) if number else None
-            self.add("teams", team_id=team, team_name=team, parent_team_id=parent, headcount=number + 1)
+            parent = self.maybe(self.rng.choice(self.teams[:number]), 0.4) if number else None
+            headcount = self.rng.choice([None, 0, number + 1, number + 1, number + 1])
+            self.add("teams", team_id=team, team_name=team, parent_team_id=parent, headcount=headcount)
         self.projects = []
         for number in range(self.rng.randint(0, 3)):
             project, team = self.name(f"project{number}"), self.rng.choice(self.teams)
@@ -168,21 +111,28 @@ class PolicyMaker:
             "path": lambda: self.rng.choice(["/data/%", "/data/ann/%", "/scratch"]),
             "tag": lambda: f"{LABEL_KEY}={self.rng.choice([*self.labels, self.name('b%')])}",
         }
-        for _ in range(self.rng.randint(0, 7)):
+        for _ in range(self.rng.randint(0, 2 if self.dense else 7)):
             matchers = {name: makers[name]() for name in self.rng.sample(sorted(makers), self.rng.choice([1, 1, 2]))}
             if self.chance(0.2):
                 matchers["cluster_id"] = self.rng.choice(self.clusters)
-            self._ordered("payer_rules", **matchers, **self._payer())
+            self.ordered("payer_rules", **matchers, **self._payer())
+        for number, account in enumerate(self.accounts if self.dense else ()):
+            team = self.teams[number % len(self.teams)]
+            own = [project for project, its_team in self.projects if its_team == team]
+            self.ordered("payer_rules", account=account, team_id=team, project_id=self.rng.choice([None, *own]))
         if self.chance(0.3):
-            self._ordered("payer_rules", **self._payer())
+            self.ordered("payer_rules", **self._payer())
 
-    def _ordered(self, table: str, **values: Any) -> None:
+    def ordered(self, table: str, **values: Any) -> None:
         """A rule; now and then with a decoy before it that is valid the day before or after."""
         if self.chance(0.15):
             self.order += 1
-            decoy = {**values, "team_id": self.rng.choice(self.teams), "project_id": None}
-            values_then = decoy if table == "payer_rules" else {**values, "pool_id": None}
-            self.add(table, self.rng.choice([-1, 1]), rule_order=self.order, **values_then)
+            decoys = {
+                "payer_rules": {"team_id": self.rng.choice(self.teams), "project_id": None},
+                "cost_rules": {"pool_id": None},
+                "workload_rules": {"workload_class": "evaluation"},
+            }
+            self.add(table, self.rng.choice([-1, 1]), rule_order=self.order, **{**values, **decoys[table]})
         self.order += 1
         rule = self.add(table, rule_order=self.order, **values)
         if table == "cost_rules" and self.chance(0.5):
@@ -198,16 +148,21 @@ class PolicyMaker:
             self.name("big"): (4, 64, 512),
             self.name("odd"): (2, 7, 33),
             self.name("cpu"): (0, 16, 64),
+            self.name("preset"): (4, 48, 256),
+            self.name("bare"): (0, 12, 100),
             self.name("old"): (1, 8, 64),
             self.name("mystery"): (2, 8, 64),
         }
+        presets = [row["preset"] for row in PRICE_PRESETS]
         prices = {
-            "big": (950_000, 30_000, 20_000),
-            "odd": (333_333, 333_333, 333_334),
-            "cpu": (0, 600_001, 399_999),
-            "old": (1_000_000, 0, 0),
+            "big": (950_000, 30_000, 20_000, None),
+            "odd": (333_333, 333_333, 333_334, None),
+            "cpu": (0, 600_001, 399_999, None),
+            "preset": (None, None, None, self.rng.choice(presets)),
+            "bare": (None, None, None, self.rng.choice(presets)),
+            "old": (1_000_000, 0, 0, None),
         }
-        for stem, (gpu, cpu, memory) in prices.items():
+        for stem, (gpu, cpu, memory, preset) in prices.items():
             gpus, cores, gib = self.types[self.name(stem)]
             self.add(
                 "instance_types",
@@ -221,22 +176,23 @@ class PolicyMaker:
                 gpu_price_weight=gpu,
                 cpu_price_weight=cpu,
                 memory_price_weight=memory,
+                price_preset=preset,
             )
 
     def _pools(self) -> None:
-        stems = self.rng.sample(["zeta", "eta", "Theta"], self.rng.randint(1, 3))
+        stems = self.rng.sample(["zeta", "eta", "Theta", "iota"], self.rng.randint(2 if self.dense else 1, 4))
         self.compute_pools = [self.name(stem) for stem in stems]
-        types = [self.name(stem) for stem in ("big", "odd", "cpu", "old")]
+        types = [self.name(stem) for stem in ("big", "odd", "cpu", "preset", "bare", "old")]
         for pool in self.compute_pools:
             self.add(
                 "pools",
                 pool_id=pool,
                 pool_name=pool,
                 pool_kind="compute",
-                cluster_id=self.rng.choice(self.clusters),
+                cluster_id=self.clusters[0] if self.dense else self.rng.choice(self.clusters),
                 partition=self.maybe(self.rng.choice(self.partitions), 0.6),
-                gpu_model=self.maybe("H100", 0.6),
-                purchase_class="reserved",
+                gpu_model="H100" if self.dense and self.chance(0.8) else self.rng.choice(["H100", "H100", "L4", None]),
+                purchase_class=self.rng.choice(["reserved", "owned", "on_demand", "spot"]),
                 owner_team_id=self.maybe(self.rng.choice(self.teams)),
                 default_instance_type=self.maybe(self.rng.choice(types), 0.8),
                 min_cores_per_gpu=self.maybe(self.rng.choice([2, 3, 8]), 0.4),
@@ -274,7 +230,7 @@ class PolicyMaker:
                     "tag": self.maybe(f"{LABEL_KEY}={self.name('b%')}", 0.1),
                 }
                 self._cost_rule(self.rng.choice(components), service_name=service[:4] + "%", **matchers)
-            if self.chance(0.7):
+            if self.dense or self.chance(0.7):
                 self._cost_rule(self.rng.choice(components), service_name=service, provider=self.name("%"))
         if self.chance(0.3):
             self._cost_rule("other", provider=self.name("%"))
@@ -289,7 +245,7 @@ class PolicyMaker:
         driver = None if hourly else self.maybe(self.rng.choice(DRIVERS), 0.4)
         if component in NATURAL_DRIVERS and self.chance(0.7):
             driver = NATURAL_DRIVERS[component]
-        self._ordered(
+        self.ordered(
             "cost_rules",
             **matchers,
             component=component,
@@ -298,28 +254,6 @@ class PolicyMaker:
             has_owner=self.rng.choice([True, False, None]),
             spread=self.rng.choice([None, None, "as_dated", "billing_period"]),
         )
-
-    # --- how --------------------------------------------------------------------------------------------
-
-    def _policies(self) -> None:
-        bases = ["direct_cost", "direct_cost", "gpu_hours", None]
-        pools = [*self.compute_pools, *self.other_pools, "*"]
-        keys = {(self.rng.choice(pools), self.rng.choice(["*", "support", "other", "network"])) for _ in range(3)}
-        if self.chance(0.7):
-            keys.add(("*", "*"))
-        for pool, component in sorted(keys):
-            base = self.rng.choice(bases)
-            self.add("allocation_policies", pool_id=pool, component=component, method="direct", overhead_base=base)
-
-        causes = ["down", "reserved", "stranded", "unscheduled", "*"]
-        pools = [*self.compute_pools, "*"]
-        keys = {(self.rng.choice(pools), self.rng.choice(causes)) for _ in range(self.rng.randint(0, 4))} | {("*", "*")}
-        for pool, cause in sorted(keys):
-            policy = self.rng.choice(["proportional", "proportional", "proportional", "platform"])
-            window = self.rng.choice(["day", "hour", "hour"])
-            self.add("idle_policies", pool_id=pool, idle_cause=cause, policy=policy, idle_window=window)
-            if self.chance(0.1):
-                self.add("idle_policies", 1, pool_id=pool, idle_cause=cause, policy="platform", idle_window="day")
 
     def _currencies(self) -> None:
         """The reporting currency may be listed with rate 1 or left out; the others always have a rate."""

@@ -2,7 +2,7 @@
 
 `world(seed, index, sizes)` draws one; `random_worlds` many, for one build of the warehouse; `worlds()` is the
 hypothesis strategy; `shrink` makes a world that fails as small as greedy dropping can. Every id carries the
-world's index and every policy is valid on the world's day alone, so worlds cannot meet.
+world's index, and no policy is valid on the day of another world, so worlds cannot meet.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from .seed_tables import Row
 from .workspace import Packed, landed, pack, write_workspace
+from .world_choices import LONGEST_REACH
 from .world_facts import FactMaker, Sizes, row
-from .world_policies import PolicyMaker, Row
+from .world_policies import PolicyMaker
 
 __all__ = [
     "Packed",
@@ -33,9 +35,12 @@ __all__ = [
 ]
 
 FIRST_DAY = date(2026, 3, 2)
-DAYS_APART = 2
-"""A world's records may reach into its two neighbouring days, which no world is compared on."""
-DROPPABLE_SEEDS = ("cost_rules", "payer_rules", "allocation_policies", "idle_policies")
+DAYS_APART = LONGEST_REACH + 1
+"""A world's records and policies may reach into the days around its own, which no world is compared on."""
+DROPPABLE_SEEDS = (
+    *("cost_rules", "payer_rules", "workload_rules", "complexity_weights", "allocation_policies", "idle_policies"),
+    *("entitlements", "adjustments", "outcome_policies"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,17 +55,18 @@ class World:
 def world(seed: int, index: int = 0, sizes: Sizes | None = None) -> World:
     """The random world of a seed; the same arguments give the same world everywhere."""
     rng = Random(f"{seed}world")
+    dense = rng.random() < 0.5
     sizes = sizes or Sizes(
-        nodes=rng.choice([0, 1, 2, 2, 3, 3, 4, 4]),
-        jobs=rng.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 8]),
-        charges=rng.randint(1, 12),
+        nodes=rng.choice([2, 3, 4, 5] if dense else [0, 1, 2, 2, 3, 3, 4, 4]),
+        jobs=rng.choice([4, 6, 8, 10] if dense else [0, 1, 2, 3, 4, 5, 6, 7, 8, 8]),
+        charges=rng.randint(6 if dense else 1, 12),
         events=rng.randint(0, 3),
-        reservations=rng.choice([0, 1, 2, 2]),
-        sampled=rng.randint(0, 3),
+        reservations=rng.choice([0, 1, 2, 3]),
+        sampled=rng.randint(2 if dense else 0, 4 if dense else 3),
         readings=rng.randint(0, 4),
         seats=rng.randint(0, 3),
     )
-    policies = PolicyMaker(rng, index, FIRST_DAY + timedelta(days=DAYS_APART * index))
+    policies = PolicyMaker(rng, index, FIRST_DAY + timedelta(days=DAYS_APART * index), dense)
     seeds = policies.make()
     return World(index, policies.day, FactMaker(seed, policies, sizes).make(), seeds)
 
@@ -73,7 +79,7 @@ def random_worlds(seed: int, count: int) -> list[World]:
 @st.composite
 def worlds(draw: st.DrawFn, index: int = 0) -> World:
     """Sizes that hypothesis can shrink, contents from a seed that it can vary."""
-    tops = (4, 8, 12, 3, 2, 3, 4, 3)
+    tops = (4, 8, 12, 3, 3, 3, 4, 3)
     sizes = Sizes(*(draw(st.integers(0, top)) for top in tops))
     assert len(tops) == len(astuple(sizes))
     return world(draw(st.integers(0, 2**32)), index, sizes)

@@ -233,6 +233,45 @@ def test_a_third_of_the_jobs_does_not_complete_and_a_few_take_most_of_the_gpu_ti
     assert sum(times[-len(times) // 20 :]) > 0.5 * sum(times)
 
 
+def test_dumps_say_how_long_jobs_may_take_and_how_often_they_save(inbox: Path) -> None:
+    limits = {"alps": defaultdict(int), "cirrus": defaultdict(int)}
+    saves, states = set(), set()
+    for cluster, column in (("alps", "Timelimit"), ("cirrus", "TimelimitRaw")):
+        for path in (inbox / "slurm" / cluster).glob("sacct_*.psv"):
+            header, *lines = path.read_text().splitlines()
+            for line in lines:
+                row = dict(zip(header.split("|"), line.split("|"), strict=False))
+                if line.count("|") == header.count("|") and "." not in row["JobIDRaw"]:
+                    limits[cluster][row[column]] += 1
+                    states.add(row["State"])
+                    saves |= set(re.findall(r"checkpoint_minutes=(\S+)", row["Comment"]))
+    assert {"00:30:00", "10:00:00", "2-00:00:00", "UNLIMITED"} <= limits["alps"].keys()
+    assert {"30", "540", "2880", "Partition_Limit"} <= limits["cirrus"].keys()
+    assert saves == {"30", "45", "60", "90", "auto"}
+    assert {"PREEMPTED", "BOOT_FAIL"} <= states
+    pods = [
+        json.loads(line)["labels"]
+        for path in (inbox / "kubernetes" / "nimbus").glob("*.jsonl.gz")
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines()
+        if line.endswith("}")
+    ]
+    assert {labels.get("workload") for labels in pods} == {"serving", None}
+    assert {labels.get("checkpoint_minutes") for labels in pods} >= {"30", "45", "60", "90", None}
+
+
+def test_telemetry_has_the_activity_that_intensity_is_measured_by(inbox: Path) -> None:
+    for cluster in company.ALL_CLUSTERS:
+        ((lowest, highest, busy),) = duckdb.sql(
+            f"""
+            select min(DCGM_FI_PROF_PIPE_TENSOR_ACTIVE), max(DCGM_FI_PROF_SM_ACTIVE),
+                avg(cast(DCGM_FI_PROF_SM_ACTIVE > DCGM_FI_PROF_PIPE_TENSOR_ACTIVE as int))
+            from '{inbox}/telemetry/{cluster}/*.parquet'
+            """
+        ).fetchall()
+        assert 0 <= lowest < highest <= 1
+        assert busy > 0.2, f"the GPUs of {cluster} are hardly ever active"
+
+
 def test_used_and_unused_commitment_add_up_to_its_hourly_price(inbox: Path) -> None:
     (path,) = (inbox / "billing" / "focus").glob("focus_2026-01_*.csv.gz")
     with gzip.open(path, "rt", newline="") as text:

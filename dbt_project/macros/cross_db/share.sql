@@ -11,14 +11,28 @@
     round({{ amount }} * {{ running }} / nullif({{ total }}, 0), {{ scale }})
 {%- endmacro %}
 
+{#
+    Twice the amount times running must fit into 128 bits. Beyond totals of 1e18 (complexity weights of large pools over a
+    whole day) the amount is divided limb by limb, whole units first, as one divides by hand.
+#}
 {% macro duckdb__share(amount, running, total, scale) -%}
     {%- if scale == 9 -%}
+    {%- set doubled = "cast(abs" ~ amount ~ " * 2000000000 as hugeint)" -%}
+    {%- set divisor = "(2 * nullif(" ~ total ~ ", 0))" -%}
+    {%- set units = "(" ~ doubled ~ " // 1000000000 * " ~ running ~ ")" -%}
     cast(
         cast(
-            cast(sign({{ amount }}) as hugeint) * (
-                (2 * cast(abs({{ amount }}) * 1000000000 as hugeint) * {{ running }} + {{ total }})
-                // (2 * nullif({{ total }}, 0))
-            ) as decimal(38, 0)
+            cast(sign({{ amount }}) as hugeint) * case
+                when {{ total }} < 1000000000000000000
+                    then ({{ doubled }} * {{ running }} + {{ total }}) // {{ divisor }}
+                else
+                    {{ units }} // {{ divisor }} * 1000000000
+                    + (
+                        {{ units }} % {{ divisor }} * 1000000000
+                        + {{ doubled }} % 1000000000 * {{ running }}
+                        + {{ total }}
+                    ) // {{ divisor }}
+            end as decimal(38, 0)
         ) * 0.000000001 as decimal(38, 9)
     )
     {%- else -%}

@@ -3,9 +3,10 @@
 
     An empty matcher matches anything; otherwise it is a LIKE pattern, and a subject without the field does not
     match. `pairs` names JSON columns of the subjects (labels, tags) and the rule column that reads a `key=value`
-    pair of them. The caller picks the first match among the rules valid on a day (`first_rule_of_day`).
+    pair of them. `ranges` names numbers of the subjects and the suffix of the rule's `min_` and `max_` columns, which
+    are half-open. The caller picks the first match among the rules valid on a day (`first_rule_of_day`).
 #}
-{% macro rule_matches(subjects, rules, fields, pairs) -%}
+{% macro rule_matches(subjects, rules, fields, pairs, ranges={}) -%}
     select
         subjects.subject_key,
         rules.rule_order
@@ -14,6 +15,10 @@
         on
             {%- for field in fields %}
             (rules.{{ field }} is null or subjects.{{ field }} like rules.{{ field }}){{ " and" if not loop.last }}
+            {%- endfor %}
+            {%- for number, suffix in ranges.items() %}
+            and (rules.min_{{ suffix }} is null or subjects.{{ number }} >= rules.min_{{ suffix }})
+            and (rules.max_{{ suffix }} is null or subjects.{{ number }} < rules.max_{{ suffix }})
             {%- endfor %}
     {%- for json_column, rule_column in pairs.items() %}
     left join (

@@ -18,6 +18,7 @@ from orchestration.connectors.sql import (
     first_reason,
     literal,
     map_distinct,
+    minutes_ms,
     missing,
     quoted,
     thousandths,
@@ -45,6 +46,7 @@ TEXTS = {
     "user_label": '$.labels."apportion.io/user"',
     "plain_user_label": "$.labels.user",
     "node_group": '$.labels."node-group"',
+    "checkpoint": "$.labels.checkpoint_minutes",
 }
 PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 
@@ -145,6 +147,8 @@ def _select(source: KubernetesSource) -> str:
             {utc("ended")} as end_at,
             case when end_at is null then greatest(d.delivered_at, start_at) end as as_of_at,
             cast(0 as bigint) as suspended_ms,
+            cast(null as bigint) as time_limit_ms,
+            {minutes_ms("checkpoint")} as checkpoint_interval_ms,
             node as node_names,
             r.gpu_units,
             r.cpu_millicores,

@@ -16,6 +16,7 @@ from orchestration.connectors.sql import (
     first_reason,
     literal,
     map_distinct,
+    minutes_ms,
     missing,
     quoted,
     whole,
@@ -35,6 +36,8 @@ MORE_JOB_COLUMNS = (
     "Submit",
     "ElapsedRaw",
     "Suspended",
+    "Timelimit",
+    "TimelimitRaw",
     "ExitCode",
     "Comment",
 )
@@ -78,6 +81,18 @@ def _clock_seconds(column: str) -> str:
         f"case when regexp_full_match({column}, '\\d+') then try_cast({column} as bigint)"
         f" when regexp_full_match({column}, {pattern}) then {' + '.join(parts)} end"
     )
+
+
+def _time_limit_ms() -> str:
+    """The limit that was asked for, as SQL. `UNLIMITED` and `Partition_Limit` are none, and so is what cannot
+    be read: a job is charged for what it held, whatever it had asked for."""
+    clock = r"'(?:(?:(\d{1,6})-)?(\d{1,6}):)?(\d{1,6}):(\d{1,6})(?:\.\d+)?'"
+    seconds = " + ".join(
+        f"coalesce(try_cast(regexp_extract(f.Timelimit, {clock}, {group}) as bigint), 0) * {length}"
+        for group, length in ((1, 86_400), (2, 3_600), (3, 60), (4, 1))
+    )
+    minutes = f"coalesce({minutes_ms('f.Timelimit')}, {minutes_ms('f.TimelimitRaw')})"
+    return f"case when regexp_full_match(f.Timelimit, {clock}) then nullif(({seconds}) * 1000, 0) else {minutes} end"
 
 
 def _labels(column: str) -> str:
@@ -195,6 +210,8 @@ def _select_jobs(source: SlurmSource, years: tuple[int, int]) -> str:
                 {submit} as submits,
                 {whole("f.ElapsedRaw")} as elapsed,
                 {_clock_seconds("f.Suspended")} as suspended_seconds,
+                {_time_limit_ms()} as time_limit_ms,
+                regexp_extract(f.Comment, '(?:^| )checkpoint_minutes=([^ ]*)', 1) as checkpoint,
                 regexp_extract(f.State, '^[A-Z_]+') as state_word,
                 t.gpu_units, t.cpu_millicores, t.memory_mib,
                 t.reason as tres_reason,
@@ -235,6 +252,8 @@ def _select_jobs(source: SlurmSource, years: tuple[int, int]) -> str:
             submits[1] as submit_at,
             case when end_at is null then greatest(delivered_at, start_at) end as as_of_at,
             coalesce(suspended_seconds, 0) * 1000 as suspended_ms,
+            time_limit_ms,
+            {minutes_ms("checkpoint")} as checkpoint_interval_ms,
             names as node_names,
             gpu_units,
             cpu_millicores,

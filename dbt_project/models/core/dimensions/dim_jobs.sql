@@ -22,6 +22,9 @@ select
     gpus,
     is_running,
     is_request_missing,
-    payer_rule
+    payer_rule,
+    workload_class,
+    workload_rule,
+    is_class_self_declared
 from {{ ref('fct_job_days') }}
 qualify row_number() over (partition by job_key order by usage_date desc) = 1

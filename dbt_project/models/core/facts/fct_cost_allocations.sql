@@ -1,4 +1,5 @@
 -- grain: one row per UTC day, pool, component, currency, payer (team, project, user, job), allocation kind and idle cause
+-- Transfers have a row per policy row and counterparty, so that both sides of a pair can be seen.
 with allocations as (
     select * from {{ ref('int_allocations') }}
 ),
@@ -60,9 +61,11 @@ select
     end as driver_quantity,
     allocations.method,
     allocations.reason,
-    cast(null as {{ dbt.type_string() }}) as counterparty_team_id,
+    allocations.policy_row,
+    allocations.counterparty_team_id,
     days.policy_hash,
-    substr(billed.cost_status, 3) as cost_status
+    -- What no bill stands behind was decided and will not change with a bill.
+    coalesce(substr(billed.cost_status, 3), 'final') as cost_status
 from allocations
 inner join days on allocations.usage_date = days.usage_date
 left join billed

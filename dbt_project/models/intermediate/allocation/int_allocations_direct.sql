@@ -1,65 +1,15 @@
 -- grain: one row per UTC day, pool, hourly component, currency and job: its direct cost
--- Each hour's used cost is split over the jobs that held the component's resource in the pool, by what they held.
-with pool_hour_costs as (
-    select * from {{ ref('int_pool_hour_costs') }}
-    where used > 0
-),
-
-components as (
-    select * from {{ ref('stg_reference__components') }}
-),
-
-drivers as (
-    select * from {{ ref('int_drivers') }}
-    where hour_ms is not null
-),
-
-weighted as (
-    select
-        pool_hour_costs.usage_date,
-        pool_hour_costs.hour_ms,
-        pool_hour_costs.pool_id,
-        pool_hour_costs.component,
-        pool_hour_costs.currency,
-        drivers.team_id,
-        drivers.project_id,
-        drivers.user_name,
-        drivers.job_key,
-        drivers.driver,
-        drivers.quantity,
-        pool_hour_costs.used_cost
-    from pool_hour_costs
-    inner join components on pool_hour_costs.component = components.component
-    inner join drivers
-        on
-            pool_hour_costs.hour_ms = drivers.hour_ms
-            and pool_hour_costs.pool_id = drivers.pool_id
-            and components.driver = drivers.driver
-),
-
-parts as (
-    {{ split(
-        'weighted', ['used_cost'], 'quantity',
-        by=['hour_ms', 'pool_id', 'component', 'currency'],
-        order_by=['team_id', 'project_id', 'user_name', 'job_key']
-    ) }}
-),
-
-final as (
-    select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        driver,
-        sum(quantity) as quantity,
-        cast(sum(used_cost_part) as numeric(38, 9)) as amount
-    from parts
-    group by usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, driver
-)
-
-select * from final
+select
+    usage_date,
+    pool_id,
+    component,
+    currency,
+    team_id,
+    project_id,
+    user_name,
+    job_key,
+    driver,
+    sum(quantity) as quantity,
+    cast(sum(amount) as numeric(38, 9)) as amount
+from {{ ref('int_job_hour_costs') }}
+group by usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, driver

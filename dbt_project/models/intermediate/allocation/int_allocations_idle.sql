@@ -1,130 +1,100 @@
 -- grain: one row per UTC day, pool, hourly component, currency, idle cause and payer
+-- A ceiling says which share of the pool's cost its users pay as idle at most; the platform pays the rest.
 {%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
+{%- set pool_cost = ['usage_date', 'pool_id', 'component', 'currency'] %}
 
-with idle_costs as (
-    select * from {{ ref('int_idle_costs') }}
+with uncapped as (
+    select * from {{ ref('int_idle_uncapped') }}
 ),
 
-drivers as (
-    select * from {{ ref('int_drivers') }}
-    where hour_ms is not null
+ceilings as (
+    select * from {{ ref('int_allocation_policies') }}
+    where idle_ceiling is not null
 ),
 
-daily_drivers as (
-    select * from {{ ref('int_drivers_daily') }}
-),
-
--- Rules whose weights are the day's split the day's sum once; the others split each hour.
-day_sums as (
+costs as (
     select
-        usage_date,
-        cast(null as int64) as hour_ms,
-        pool_id,
-        component,
-        currency,
-        idle_cause,
-        driver,
-        paid_by,
-        reason,
-        cast(sum(idle_cost) as numeric(38, 9)) as idle_cost
-    from idle_costs
-    where paid_by in ('platform', 'users of the day')
-    group by usage_date, pool_id, component, currency, idle_cause, driver, paid_by, reason
+        {{ pool_cost | join(', ') }},
+        cast(sum(cost) as numeric(38, 9)) as cost
+    from {{ ref('int_pool_hour_costs') }}
+    group by {{ pool_cost | join(', ') }}
 ),
 
-hours_by_the_day as (
+team_sums as (
     select
-        usage_date,
-        hour_ms,
-        pool_id,
-        component,
-        currency,
-        idle_cause,
-        driver,
-        paid_by,
-        reason,
-        idle_cost
-    from idle_costs
-    where paid_by = 'users of the day, hour by hour'
+        {{ pool_cost | join(', ') }},
+        cast(sum(amount) as numeric(38, 9)) as idle_cost
+    from uncapped
+    where team_id <> 'platform'
+    group by {{ pool_cost | join(', ') }}
 ),
 
-weighted as (
+exceeded as (
     select
-        costs.*,
-        {{ qualified('daily_drivers', payer) }},
-        daily_drivers.quantity
-    from (
-        select * from day_sums
-        where paid_by = 'users of the day'
-        union all
-        select * from hours_by_the_day
-    ) as costs
-    inner join daily_drivers
+        {{ qualified('costs', pool_cost) }},
+        ceilings.policy_row as ceiling_row,
+        {{ times_rate('costs.cost', 'ceilings.idle_ceiling') }} as allowed_cost
+    from costs
+    inner join ceilings
         on
-            costs.usage_date = daily_drivers.usage_date
-            and costs.pool_id = daily_drivers.pool_id
-            and costs.driver = daily_drivers.driver
-    union all
-    select
-        idle_costs.usage_date,
-        idle_costs.hour_ms,
-        idle_costs.pool_id,
-        idle_costs.component,
-        idle_costs.currency,
-        idle_costs.idle_cause,
-        idle_costs.driver,
-        idle_costs.paid_by,
-        idle_costs.reason,
-        idle_costs.idle_cost,
-        {{ qualified('drivers', payer) }},
-        drivers.quantity
-    from idle_costs
-    inner join drivers
-        on
-            idle_costs.hour_ms = drivers.hour_ms
-            and idle_costs.pool_id = drivers.pool_id
-            and idle_costs.driver = drivers.driver
-    where idle_costs.paid_by = 'users of the hour'
+            costs.usage_date = ceilings.usage_date
+            and costs.pool_id = ceilings.pool_id
+            and costs.component = ceilings.component
+    inner join team_sums on {{ equal_on('costs', 'team_sums', pool_cost) }}
+    where
+        costs.cost > 0
+        and {{ nano_units('team_sums.idle_cost') }} * 1000000000
+        > {{ nano_units('costs.cost') }} * {{ nano_units('ceilings.idle_ceiling') }}
 ),
 
-parts as (
-    {{ split(
-        'weighted', ['idle_cost'], 'quantity',
-        by=['usage_date', 'hour_ms', 'pool_id', 'component', 'currency', 'idle_cause'],
-        order_by=payer
-    ) }}
+capped as (
+    select
+        uncapped.*,
+        exceeded.ceiling_row,
+        exceeded.allowed_cost,
+        {{ nano_units('uncapped.amount') }} as weight
+    from uncapped
+    inner join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
+    where uncapped.team_id <> 'platform'
+),
+
+allowed as (
+    {{ split('capped', ['allowed_cost'], 'weight', by=pool_cost, order_by=['idle_cause'] + payer) }}
 ),
 
 final as (
     select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        idle_cause,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        reason,
-        cast(sum(idle_cost_part) as numeric(38, 9)) as amount
-    from parts
-    group by usage_date, pool_id, component, currency, idle_cause, team_id, project_id, user_name, job_key, reason
+        {{ qualified('uncapped', pool_cost) }},
+        uncapped.idle_cause,
+        {{ qualified('uncapped', payer) }},
+        uncapped.policy_row,
+        uncapped.reason,
+        uncapped.amount
+    from uncapped
+    left join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
+    where exceeded.pool_id is null or uncapped.team_id = 'platform'
     union all
     select
-        usage_date,
-        pool_id,
-        component,
-        currency,
+        {{ pool_cost | join(', ') }},
+        idle_cause,
+        {{ payer | join(', ') }},
+        policy_row,
+        reason || ', up to the ceiling of the pool' as reason,
+        allowed_cost_part as amount
+    from allowed
+    union all
+    select
+        {{ pool_cost | join(', ') }},
         idle_cause,
         'platform' as team_id,
         cast(null as {{ dbt.type_string() }}) as project_id,
         cast(null as {{ dbt.type_string() }}) as user_name,
         cast(null as {{ dbt.type_string() }}) as job_key,
-        reason,
-        idle_cost as amount
-    from day_sums
-    where paid_by = 'platform'
+        ceiling_row as policy_row,
+        'above what users pay at most of this pool' as reason,
+        cast(sum(amount - allowed_cost_part) as numeric(38, 9)) as amount
+    from allowed
+    group by {{ pool_cost | join(', ') }}, idle_cause, ceiling_row
 )
 
 select * from final

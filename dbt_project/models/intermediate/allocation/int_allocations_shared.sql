@@ -19,6 +19,7 @@ weighted as (
         on
             overhead_costs.usage_date = overhead_weights.usage_date
             and overhead_costs.overhead_base = overhead_weights.overhead_base
+            and (overhead_weights.pool_id is null or overhead_costs.pool_id = overhead_weights.pool_id)
 ),
 
 parts as (
@@ -32,7 +33,8 @@ parts as (
 bases_in_use as (
     select distinct
         usage_date,
-        overhead_base
+        overhead_base,
+        pool_id
     from overhead_weights
 ),
 
@@ -68,6 +70,7 @@ final as (
         on
             overhead_costs.usage_date = bases_in_use.usage_date
             and overhead_costs.overhead_base = bases_in_use.overhead_base
+            and (bases_in_use.pool_id is null or overhead_costs.pool_id = bases_in_use.pool_id)
     where bases_in_use.usage_date is null
 )
 

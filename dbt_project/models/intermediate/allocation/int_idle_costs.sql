@@ -1,4 +1,5 @@
 -- grain: one row per pool, hourly component, currency, hour and idle cause that costs something, with the rule that pays it
+-- The rule says whose weights count (int_idle_weights), and whether the hour or the day is shared out.
 with pool_hour_costs as (
     select * from {{ ref('int_pool_hour_costs') }}
 ),
@@ -8,15 +9,7 @@ idle_policies as (
 ),
 
 components as (
-    select * from {{ ref('stg_reference__components') }}
-),
-
-users_of_day as (
-    select distinct
-        usage_date,
-        pool_id,
-        driver
-    from {{ ref('int_drivers_daily') }}
+    select * from {{ ref('int_components') }}
 ),
 
 causes as (
@@ -28,8 +21,7 @@ causes as (
         component,
         currency,
         '{{ cause }}' as idle_cause,
-        {{ cause }}_cost as idle_cost,
-        used > 0 as is_used_in_hour
+        {{ cause }}_cost as idle_cost
     from pool_hour_costs
     where {{ cause }}_cost <> 0
     {%- if not loop.last %}
@@ -38,30 +30,17 @@ causes as (
     {%- endfor %}
 ),
 
-final as (
+ruled as (
     select
-        causes.usage_date,
-        causes.hour_ms,
-        causes.pool_id,
-        causes.component,
-        causes.currency,
-        causes.idle_cause,
-        causes.idle_cost,
+        causes.*,
         components.driver,
         idle_policies.policy_row,
         case
-            when idle_policies.policy = 'platform' then 'platform'
-            when users_of_day.pool_id is null then 'platform'
-            when idle_policies.idle_window = 'hour' and causes.is_used_in_hour then 'users of the hour'
-            when idle_policies.idle_window = 'hour' then 'users of the day, hour by hour'
-            else 'users of the day'
-        end as paid_by,
-        case
-            when idle_policies.policy_row is null then 'no idle policy names this pool and cause'
-            when idle_policies.policy = 'platform' then 'the platform pays this cause'
-            when users_of_day.pool_id is null then 'nobody used the pool on this day'
-            else 'in proportion to use'
-        end as reason
+            when idle_policies.policy is null then 'proportional by day'
+            when idle_policies.policy = 'proportional' then 'proportional by ' || idle_policies.idle_window
+            when idle_policies.policy = 'owner' and causes.idle_cause = 'reserved' then 'owner by hour'
+            else idle_policies.policy || ' by day'
+        end as idle_rule
     from causes
     inner join components on causes.component = components.component
     left join idle_policies
@@ -69,11 +48,9 @@ final as (
             causes.usage_date = idle_policies.usage_date
             and causes.pool_id = idle_policies.pool_id
             and causes.idle_cause = idle_policies.idle_cause
-    left join users_of_day
-        on
-            causes.usage_date = users_of_day.usage_date
-            and causes.pool_id = users_of_day.pool_id
-            and components.driver = users_of_day.driver
 )
 
-select * from final
+select
+    ruled.*,
+    idle_rule like '% by hour' as is_paid_by_hour
+from ruled

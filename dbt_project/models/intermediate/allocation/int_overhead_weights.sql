@@ -1,4 +1,7 @@
--- grain: one row per UTC day, overhead base, team and project: the weight by which overhead is shared
+-- grain: one row per UTC day, overhead base, pool (none: any), team and project: the weight by which overhead is shared
+-- One branch per base. All but `fixed` are the same for every pool.
+{%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
+
 with direct_costs as (
     select
         usage_date,
@@ -17,13 +20,26 @@ with direct_costs as (
     from {{ ref('int_allocations_daily') }}
 ),
 
-currencies as (
-    select * from {{ ref('stg_reference__currencies') }}
-),
-
 drivers as (
     select * from {{ ref('int_drivers') }}
     where hour_ms is not null and driver = 'gpu_seconds'
+),
+
+teams as (
+    select * from {{ ref('int_team_days') }}
+    where not is_built_in and headcount > 0
+),
+
+shares as (
+    select * from {{ ref('stg_policy__overhead_shares') }}
+),
+
+fixed_pools as (
+    select distinct
+        usage_date,
+        pool_id
+    from {{ ref('int_overhead_costs') }}
+    where overhead_base = 'fixed'
 ),
 
 by_currency as (
@@ -38,49 +54,65 @@ by_currency as (
     group by usage_date, currency, team_id, project_id
 ),
 
--- The reporting currency needs no rate; another one without a rate weighs nothing.
 rated as (
-    select
-        by_currency.*,
-        coalesce(
-            currencies.rate_to_reporting,
-            case
-                when by_currency.currency = '{{ var("reporting_currency") }}' then cast(1 as numeric(38, 9))
-                else cast(0 as numeric(38, 9))
-            end
-        ) as rate
-    from by_currency
-    left join currencies
-        on by_currency.currency = currencies.currency and {{ valid_on('currencies', 'by_currency.usage_date') }}
+    {{ in_reporting_currency('by_currency', ['usage_date', 'team_id', 'project_id']) }}
 ),
 
-in_reporting_currency as (
+-- Shares of the pool itself count before those of any pool.
+fixed as (
     select
-        rated.usage_date,
-        rated.team_id,
-        rated.project_id,
-        {{ times_rate('rated.amount', 'rated.rate') }} as amount
-    from rated
+        fixed_pools.usage_date,
+        fixed_pools.pool_id,
+        shares.team_id,
+        {{ nano_units('shares.share') }} as weight
+    from fixed_pools
+    inner join shares
+        on shares.pool_id in (fixed_pools.pool_id, '*') and {{ valid_on('shares', 'fixed_pools.usage_date') }}
+    qualify
+        rank() over (
+            partition by fixed_pools.usage_date, fixed_pools.pool_id
+            order by case when shares.pool_id = '*' then 1 else 0 end
+        ) = 1
 ),
 
 final as (
     select
         usage_date,
         'direct_cost' as overhead_base,
+        {{ no_text }} as pool_id,
         team_id,
         project_id,
         {{ nano_units('greatest(sum(amount), 0)') }} as weight
-    from in_reporting_currency
+    from rated
     group by usage_date, team_id, project_id
     union all
     select
         usage_date,
         'gpu_hours' as overhead_base,
+        {{ no_text }} as pool_id,
         team_id,
         project_id,
         sum(quantity) as weight
     from drivers
     group by usage_date, team_id, project_id
+    union all
+    select
+        usage_date,
+        'headcount' as overhead_base,
+        {{ no_text }} as pool_id,
+        team_id,
+        {{ no_text }} as project_id,
+        {{ as_weight('headcount') }} as weight
+    from teams
+    union all
+    select
+        usage_date,
+        'fixed' as overhead_base,
+        pool_id,
+        team_id,
+        {{ no_text }} as project_id,
+        weight
+    from fixed
 )
 
 select * from final

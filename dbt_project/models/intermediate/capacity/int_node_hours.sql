@@ -12,6 +12,7 @@ job_node_hours as (
 
 unavailable_time as (
     select * from {{ ref('int_unavailable_time') }}
+    where team_id is null
 ),
 
 pools as (

@@ -1,6 +1,8 @@
--- grain: one row per node, UTC day, cause and united stretch of time in which that cause holds
--- `down`: the node was down or drained. `reserved`: a team's reservation held it. Overlapping records are united,
--- so that no second counts twice.
+-- grain: one row per node, UTC day, cause, team (or none) and united stretch of time in which that cause holds
+-- `down`: the node was down or drained. `reserved`: a team's reservation held it; without a team, that of any team.
+-- Overlapping records are united, so that no second counts twice.
+{%- set island = ['usage_date', 'cluster_id', 'node_name', 'cause', 'team_id'] %}
+
 with node_events as (
     select * from {{ ref('stg_scheduler__node_events') }}
 ),
@@ -30,7 +32,8 @@ team_reservations as (
         holders.cluster_id,
         holders.node_names,
         holders.start_ms,
-        holders.end_ms
+        holders.end_ms,
+        payers.team_id
     from holders
     inner join payers on holders.usage_date = payers.usage_date and holders.subject_key = payers.subject_key
 ),
@@ -41,19 +44,23 @@ stretches as (
         cluster_id,
         node_name,
         'down' as cause,
+        cast(null as {{ dbt.type_string() }}) as team_id,
         start_ms,
         end_ms
     from node_events
+    {%- for team in ['cast(null as ' ~ dbt.type_string() ~ ')', 'team_reservations.team_id'] %}
     union all
     select
         team_reservations.usage_date,
         team_reservations.cluster_id,
         node_name,
         'reserved' as cause,
+        {{ team }} as team_id,
         team_reservations.start_ms,
         team_reservations.end_ms
     from team_reservations
     {{ cross_join_items('team_reservations.node_names', 'node_name') }}
+    {%- endfor %}
 ),
 
 -- A stretch opens a new island when nothing before it reaches its start.
@@ -62,7 +69,7 @@ marked as (
         stretches.*,
         case
             when start_ms <= max(end_ms) over (
-                partition by usage_date, cluster_id, node_name, cause
+                partition by {{ island | join(', ') }}
                 order by start_ms, end_ms
                 rows between unbounded preceding and 1 preceding
             ) then 0
@@ -76,7 +83,7 @@ islands as (
     select
         marked.*,
         sum(opens_island) over (
-            partition by usage_date, cluster_id, node_name, cause
+            partition by {{ island | join(', ') }}
             order by start_ms, end_ms
             rows between unbounded preceding and current row
         ) as island
@@ -85,14 +92,11 @@ islands as (
 
 final as (
     select
-        usage_date,
-        cluster_id,
-        node_name,
-        cause,
+        {{ island | join(', ') }},
         min(start_ms) as start_ms,
         max(end_ms) as end_ms
     from islands
-    group by usage_date, cluster_id, node_name, cause, island
+    group by {{ island | join(', ') }}, island
 )
 
 select * from final

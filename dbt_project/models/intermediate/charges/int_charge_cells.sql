@@ -12,22 +12,9 @@ components as (
     select * from {{ ref('stg_reference__components') }}
 ),
 
-instance_types as (
-    select * from {{ ref('stg_reference__instance_types') }}
-    where gpu_price_weight + cpu_price_weight + memory_price_weight > 0
-),
-
 price_weights as (
-    {% for component in ['gpu', 'cpu', 'memory'] %}
-    select
-        instance_type,
-        valid_from,
-        valid_to,
-        '{{ component }}' as component,
-        {{ component }}_price_weight as price_weight
-    from instance_types
-    {% if not loop.last %}union all{% endif %}
-    {% endfor %}
+    select * from {{ ref('int_instance_prices') }}
+    where total_weight > 0
 ),
 
 hourly_cells as (

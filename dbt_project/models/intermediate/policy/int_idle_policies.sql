@@ -28,4 +28,4 @@ policies as (
     select * from {{ ref('stg_policy__idle_policies') }}
 )
 
-{{ most_specific('cases', 'policies', 'idle_cause', ['policy', 'idle_window', 'policy_row', 'reason']) }}
+{{ most_specific('cases', 'policies', ['pool_id', 'idle_cause'], ['policy', 'idle_window', 'policy_row', 'reason']) }}

@@ -1,5 +1,5 @@
 -- grain: one row per UTC day of the window and pool, as the row valid on the day says
--- `unmapped` is where charges without a pool are kept.
+-- `unmapped` is where charges without a pool are kept, `none` where amounts that concern no pool are moved.
 with days as (
     select * from {{ ref('int_days') }}
 ),
@@ -20,17 +20,19 @@ final as (
         pools.owner_team_id
     from days
     inner join pools on {{ valid_on('pools', 'days.usage_date') }}
+    {%- for pool_id, pool_name in [('unmapped', 'Unmapped'), ('none', 'No pool')] %}
     union all
     select
         usage_date,
-        'unmapped' as pool_id,
-        'Unmapped' as pool_name,
-        'unmapped' as pool_kind,
+        '{{ pool_id }}' as pool_id,
+        '{{ pool_name }}' as pool_name,
+        '{{ pool_id }}' as pool_kind,
         cast(null as {{ dbt.type_string() }}) as cluster_id,
         cast(null as {{ dbt.type_string() }}) as gpu_model,
         cast(null as {{ dbt.type_string() }}) as purchase_class,
         cast(null as {{ dbt.type_string() }}) as owner_team_id
     from days
+    {%- endfor %}
 )
 
 select * from final

@@ -1,29 +1,33 @@
 -- grain: one row per UTC day, hour (none for drivers that work by day), pool, driver and payer (down to the job)
--- The one long table of quantities that costs follow. Quantities are integers in the driver's smallest unit. A new
+-- The one long table of quantities that costs follow. Quantities are integers in the driver's smallest unit; the weight is
+-- what the pool's method makes of the quantity. A new
 -- driver is a new branch of rows here, and no other model changes. Where energy was not measured, `kwh` rows hold GPU
 -- time instead, which serves to split the pool's own energy cost and nothing else (`is_measured` is false).
 {%- set hourly_drivers = {
-    'gpu_seconds': 'gpu_held',
-    'cpu_core_seconds': 'cpu_held',
-    'memory_gib_seconds': 'memory_held',
-    'kwh': 'energy',
+    'gpu_seconds': ['gpu_held', 'gpu_weight'],
+    'cpu_core_seconds': ['cpu_held', 'cpu_weight'],
+    'memory_gib_seconds': ['memory_held', 'memory_weight'],
+    'kwh': ['energy', 'energy_weight'],
 } %}
 
-with job_node_hours as (
-    select * from {{ ref('int_job_node_hours') }}
-),
-
-energy as (
+with job_hours as (
     select
         usage_date,
         hour_ms,
+        cluster_id,
+        partition_name,
         pool_id,
+        team_id,
+        project_id,
+        user_name,
         job_key,
-        sum(weight) as energy,
-        min(case when is_measured then 1 else 0 end) = 1 as is_measured
-    from {{ ref('int_energy') }}
-    where cause = 'used'
-    group by usage_date, hour_ms, pool_id, job_key
+        max(case when is_energy_measured then 1 else 0 end) = 1 as is_energy_measured
+        {%- for quantity, weight in hourly_drivers.values() %},
+        sum({{ quantity }}) as {{ quantity }},
+        sum({{ weight }}) as {{ weight }}
+        {%- endfor %}
+    from {{ ref('int_job_usage_hours') }}
+    group by usage_date, hour_ms, cluster_id, partition_name, pool_id, team_id, project_id, user_name, job_key
 ),
 
 job_parts as (
@@ -64,34 +68,8 @@ serving_pools as (
     inner join asked_for on pools.pool_id = asked_for.pool_id
 ),
 
-job_hours as (
-    select
-        job_node_hours.usage_date,
-        job_node_hours.hour_ms,
-        job_node_hours.cluster_id,
-        job_node_hours.partition_name,
-        job_node_hours.pool_id,
-        job_node_hours.team_id,
-        job_node_hours.project_id,
-        job_node_hours.user_name,
-        job_node_hours.job_key,
-        sum(job_node_hours.gpu_held) as gpu_held,
-        sum(job_node_hours.cpu_held) as cpu_held,
-        sum(job_node_hours.memory_held) as memory_held,
-        max(energy.energy) as energy,
-        max(case when energy.is_measured then 1 else 0 end) = 1 as is_energy_measured
-    from job_node_hours
-    left join energy
-        on
-            job_node_hours.usage_date = energy.usage_date
-            and job_node_hours.hour_ms = energy.hour_ms
-            and job_node_hours.pool_id = energy.pool_id
-            and job_node_hours.job_key = energy.job_key
-    group by 1, 2, 3, 4, 5, 6, 7, 8, 9
-),
-
 hourly as (
-    {%- for driver, column in hourly_drivers.items() %}
+    {%- for driver, (quantity, weight) in hourly_drivers.items() %}
     select
         usage_date,
         hour_ms,
@@ -104,9 +82,10 @@ hourly as (
         user_name,
         job_key,
         {{ 'is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
-        {{ column }} as quantity
+        {{ quantity }} as quantity,
+        {{ weight }} as weight
     from job_hours
-    where {{ column }} > 0
+    where {{ quantity }} > 0
     {%- if not loop.last %}
     union all
     {%- endif %}
@@ -248,7 +227,8 @@ final as (
         user_name,
         job_key,
         is_measured,
-        sum(quantity) as quantity
+        sum(quantity) as quantity,
+        sum(weight) as weight
     from hourly
     group by 1, 2, 3, 4, 5, 6, 7, 8, 9
     union all
@@ -262,7 +242,8 @@ final as (
         user_name,
         job_key,
         true as is_measured,
-        quantity
+        quantity,
+        quantity as weight
     from daily
     where quantity > 0
 )

@@ -8,6 +8,7 @@ select
     user_name,
     job_key,
     is_measured,
-    sum(quantity) as quantity
+    sum(quantity) as quantity,
+    sum(weight) as weight
 from {{ ref('int_drivers') }}
 group by usage_date, pool_id, driver, team_id, project_id, user_name, job_key, is_measured

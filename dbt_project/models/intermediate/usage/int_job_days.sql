@@ -10,7 +10,11 @@ with job_parts as (
     from {{ ref('int_job_parts') }} as job_parts
 ),
 
-final as (
+classes as (
+    select * from {{ ref('int_job_classes') }}
+),
+
+jobs as (
     select
         usage_date,
         job_key,
@@ -32,12 +36,25 @@ final as (
         min(submit_at) as submit_at,
         min(start_at) as start_at,
         max(end_at) as end_at,
+        min(start_ms) as start_ms,
+        max(end_ms) as end_ms,
         count(*) as part_count,
         max(case when is_running then 1 else 0 end) = 1 as is_running,
         max(case when is_cpu_request_missing or is_memory_request_missing then 1 else 0 end) = 1 as is_request_missing,
         sum(gpu_units) as gpu_units
     from job_parts
     group by usage_date, job_key
+),
+
+final as (
+    select
+        jobs.*,
+        classes.workload_class,
+        classes.workload_rule,
+        classes.is_class_self_declared,
+        classes.checkpoint_interval_ms
+    from jobs
+    inner join classes on jobs.usage_date = classes.usage_date and jobs.job_key = classes.job_key
 )
 
 select * from final

@@ -1,5 +1,7 @@
--- grain: one row per part of a job run, node, stay of the node in a pool and hour: resource-time held
+-- grain: one row per part of a job run, node, hour and stretch of it in one pool: resource-time held
 -- Time on a node that the inventory lacks joins the pool of the job's partition, else `unmapped`.
+{%- set node_hour = ['usage_date', 'part_key', 'node_name', 'hour_ms'] %}
+
 with job_parts as (
     select * from {{ ref('int_job_parts') }}
 ),
@@ -59,7 +61,9 @@ in_inventory as (
         hours.node_name,
         hours.hour_ms,
         inventory.pool_id,
-        least(hours.end_ms, inventory.end_ms) - greatest(hours.start_ms, inventory.start_ms) as held_ms
+        inventory.gpu_model,
+        greatest(hours.start_ms, inventory.start_ms) as start_ms,
+        least(hours.end_ms, inventory.end_ms) as end_ms
     from hours
     inner join inventory
         on
@@ -72,52 +76,87 @@ in_inventory as (
 
 known_time as (
     select
-        usage_date,
-        part_key,
-        node_name,
-        hour_ms,
-        sum(held_ms) as held_ms
+        {{ node_hour | join(', ') }},
+        min(start_ms) as start_ms,
+        sum(end_ms - start_ms) as held_ms
     from in_inventory
-    group by usage_date, part_key, node_name, hour_ms
+    group by {{ node_hour | join(', ') }}
+),
+
+-- Part-hours of which the inventory lacks something: from the first moment to the first stay, and from stay to stay.
+incomplete as (
+    select
+        hours.*,
+        coalesce(known_time.start_ms, hours.end_ms) as first_stay_ms
+    from hours
+    left join known_time on {{ equal_on('hours', 'known_time', node_hour) }}
+    where hours.end_ms - hours.start_ms > coalesce(known_time.held_ms, 0)
+),
+
+gaps as (
+    select
+        {{ node_hour | join(', ') }},
+        cluster_id,
+        partition_name,
+        start_ms,
+        first_stay_ms as end_ms
+    from incomplete
+    union all
+    select
+        {{ qualified('incomplete', node_hour) }},
+        incomplete.cluster_id,
+        incomplete.partition_name,
+        in_inventory.end_ms as start_ms,
+        lead(in_inventory.start_ms, 1, incomplete.end_ms) over (
+            partition by {{ qualified('incomplete', node_hour) }} order by in_inventory.start_ms
+        ) as end_ms
+    from incomplete
+    inner join in_inventory on {{ equal_on('incomplete', 'in_inventory', node_hour) }}
 ),
 
 outside_inventory as (
     select
-        hours.usage_date,
-        hours.part_key,
-        hours.node_name,
-        hours.hour_ms,
+        {{ qualified('gaps', node_hour) }},
         coalesce(min(partition_pools.pool_id), 'unmapped') as pool_id,
-        min(hours.end_ms - hours.start_ms - coalesce(known_time.held_ms, 0)) as held_ms
-    from hours
-    left join known_time
-        on
-            hours.usage_date = known_time.usage_date
-            and hours.part_key = known_time.part_key
-            and hours.node_name = known_time.node_name
-            and hours.hour_ms = known_time.hour_ms
+        gaps.start_ms,
+        gaps.end_ms
+    from gaps
     left join partition_pools
         on
-            hours.cluster_id = partition_pools.cluster_id
-            and hours.partition_name = partition_pools.partition_name
-            and {{ valid_on('partition_pools', 'hours.usage_date') }}
-    where hours.end_ms - hours.start_ms > coalesce(known_time.held_ms, 0)
-    group by hours.usage_date, hours.part_key, hours.node_name, hours.hour_ms
+            gaps.cluster_id = partition_pools.cluster_id
+            and gaps.partition_name = partition_pools.partition_name
+            and {{ valid_on('partition_pools', 'gaps.usage_date') }}
+    where gaps.end_ms > gaps.start_ms
+    group by {{ qualified('gaps', node_hour) }}, gaps.start_ms, gaps.end_ms
 ),
 
 placed as (
     select
-        in_inventory.*,
+        {{ node_hour | join(', ') }},
+        pool_id,
+        gpu_model,
+        start_ms,
+        end_ms,
+        end_ms - start_ms as running_ms,
         true as is_in_inventory
     from in_inventory
     union all
     select
-        outside_inventory.*,
+        {{ node_hour | join(', ') }},
+        pool_id,
+        cast(null as {{ dbt.type_string() }}) as gpu_model,
+        start_ms,
+        end_ms,
+        sum(end_ms - start_ms) over (
+            partition by {{ node_hour | join(', ') }} order by start_ms
+            rows between unbounded preceding and current row
+        ) as running_ms,
         false as is_in_inventory
     from outside_inventory
 ),
 
--- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour.
+-- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour. The
+-- pieces of time outside the inventory are thinned out together.
 final as (
     select
         placed.usage_date,
@@ -125,6 +164,7 @@ final as (
         hours.cluster_id,
         placed.node_name,
         placed.pool_id,
+        placed.gpu_model,
         placed.is_in_inventory,
         hours.job_key,
         hours.part_id,
@@ -133,21 +173,25 @@ final as (
         hours.team_id,
         hours.project_id,
         hours.user_name,
-        placed.held_ms,
-        {{ as_weight('hours.gpu_units * placed.held_ms') }} as gpu_held,
+        placed.start_ms,
+        placed.end_ms,
+        placed.end_ms - placed.start_ms as held_ms,
+        {{ as_weight('hours.gpu_units * (placed.end_ms - placed.start_ms)') }} as gpu_held,
         {{ as_weight('hours.cpu_millicores') }} * case
             when hours.suspended_ms > 0 and hours.suspended_ms <= hours.run_ms
-                then {{ share('placed.held_ms', '(hours.run_ms - hours.suspended_ms)', 'hours.run_ms', 0) }}
-            else placed.held_ms
+                then
+                    {{ share('placed.running_ms', '(hours.run_ms - hours.suspended_ms)', 'hours.run_ms', 0) }}
+                    - {{ share(
+                        'placed.running_ms - (placed.end_ms - placed.start_ms)',
+                        '(hours.run_ms - hours.suspended_ms)',
+                        'hours.run_ms',
+                        0
+                    ) }}
+            else placed.end_ms - placed.start_ms
         end as cpu_held,
-        {{ as_weight('hours.memory_mib * placed.held_ms') }} as memory_held
+        {{ as_weight('hours.memory_mib * (placed.end_ms - placed.start_ms)') }} as memory_held
     from placed
-    inner join hours
-        on
-            placed.usage_date = hours.usage_date
-            and placed.part_key = hours.part_key
-            and placed.node_name = hours.node_name
-            and placed.hour_ms = hours.hour_ms
+    inner join hours on {{ equal_on('placed', 'hours', node_hour) }}
 )
 
 select * from final

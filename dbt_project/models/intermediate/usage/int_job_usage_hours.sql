@@ -1,5 +1,9 @@
--- grain: one row per job run, node, pool and hour: what it held, how busy it kept it, what energy it drew
+-- grain: one row per job run, node, pool and hour: what it held, how busy it kept it, what energy it drew, what it weighs
+-- The weight of a component is what its used cost follows: what was held, the time present (on the first node's row,
+-- so that sums are right), or what was held times the weight of the workload class.
 {%- set node_hour = ['usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
+{%- set job_hour = 'partition by jobs.usage_date, jobs.hour_ms, jobs.pool_id, jobs.job_key' %}
+{%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
 with job_node_hours as (
     select * from {{ ref('int_job_node_hours') }}
@@ -10,9 +14,42 @@ gpu_hours as (
     where part_id is not null
 ),
 
+activity as (
+    select * from {{ ref('int_activity_hours') }}
+),
+
 energy as (
     select * from {{ ref('int_energy') }}
     where cause = 'used'
+),
+
+presence as (
+    select * from {{ ref('int_job_presence') }}
+),
+
+classes as (
+    select * from {{ ref('int_job_classes') }}
+),
+
+pool_days as (
+    select * from {{ ref('int_pool_days') }}
+),
+
+complexity_weights as (
+    select * from {{ ref('stg_policy__complexity_weights') }}
+),
+
+policies as (
+    select
+        usage_date,
+        pool_id
+        {%- for component in held %}
+        {%- for column in ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %},
+        max(case when component = '{{ component }}' then {{ column }} end) as {{ component }}_{{ column }}
+        {%- endfor %}
+        {%- endfor %}
+    from {{ ref('int_allocation_policies') }}
+    group by usage_date, pool_id
 ),
 
 -- A node can leave a pool and come back within the hour: the part is still one.
@@ -21,42 +58,162 @@ parts as (
         {{ node_hour | join(', ') }},
         job_key,
         part_id,
+        partition_name,
         team_id,
         project_id,
         user_name,
+        max(gpu_model) as gpu_model,
         sum(held_ms) as held_ms,
         sum(gpu_held) as gpu_held,
         sum(cpu_held) as cpu_held,
         sum(memory_held) as memory_held
     from job_node_hours
-    group by {{ node_hour | join(', ') }}, job_key, part_id, team_id, project_id, user_name
+    group by {{ node_hour | join(', ') }}, job_key, part_id, partition_name, team_id, project_id, user_name
 ),
 
 jobs as (
     select
         {{ qualified('parts', node_hour) }},
         parts.job_key,
+        parts.partition_name,
         parts.team_id,
         parts.project_id,
         parts.user_name,
+        max(parts.gpu_model) as gpu_model,
         max(parts.held_ms) as held_ms,
         sum(parts.gpu_held) as gpu_held,
         sum(parts.cpu_held) as cpu_held,
         sum(parts.memory_held) as memory_held,
         sum(gpu_hours.busy_sampled_ms) as busy_sampled_ms,
         sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
+        {%- for gauge in ['sm', 'tensor'] %},
+        sum(activity.{{ gauge }}_sampled_ms) as {{ gauge }}_sampled_ms,
+        sum(activity.{{ gauge }}_millipercent_ms) as {{ gauge }}_millipercent_ms
+        {%- endfor %}
     from parts
     left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
-    group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.team_id, parts.project_id, parts.user_name
+    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_id = activity.part_id
+    group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.partition_name, parts.team_id, parts.project_id, parts.user_name
 ),
 
-final as (
+described as (
     select
         jobs.*,
-        energy.weight as energy,
-        coalesce(energy.is_measured, false) as is_energy_measured
+        coalesce(energy.weight, 0) as energy,
+        coalesce(energy.is_measured, false) as is_energy_measured,
+        classes.workload_class,
+        coalesce(jobs.gpu_model, pool_days.gpu_model) as weighed_gpu_model
     from jobs
+    inner join classes on jobs.usage_date = classes.usage_date and jobs.job_key = classes.job_key
+    left join pool_days on jobs.usage_date = pool_days.usage_date and jobs.pool_id = pool_days.pool_id
     left join energy on {{ equal_on('jobs', 'energy', node_hour) }} and jobs.job_key = energy.job_key
+),
+
+kinds as (
+    select distinct
+        usage_date,
+        workload_class,
+        weighed_gpu_model as gpu_model
+    from described
+),
+
+class_weights as (
+    {{ most_specific('kinds', 'complexity_weights', ['workload_class', 'gpu_model'], ['weight_thousandths']) }}
+),
+
+-- Activity is judged over all nodes of the job in the pool and hour.
+active as (
+    select
+        jobs.*,
+        coalesce(class_weights.weight_thousandths, 1000) as class_weight,
+        coalesce(presence.present_ms, 0) as present_ms,
+        row_number() over ({{ job_hour }} order by jobs.cluster_id, jobs.node_name) as node_number
+        {%- for component, quantity in held.items() %},
+        sum(jobs.{{ quantity }}) over ({{ job_hour }}) as job_{{ component }}_held
+        {%- endfor %}
+        {%- for gauge in ['sm', 'tensor'] %},
+        sum(jobs.{{ gauge }}_sampled_ms) over ({{ job_hour }}) as job_{{ gauge }}_sampled_ms,
+        sum(jobs.{{ gauge }}_millipercent_ms) over ({{ job_hour }}) as job_{{ gauge }}_millipercent_ms
+        {%- endfor %}
+        {%- for component in held %},
+        policies.{{ component }}_method,
+        policies.{{ component }}_intensity_metric,
+        policies.{{ component }}_intensity_floor_thousandths,
+        policies.{{ component }}_intensity_min_coverage_thousandths
+        {%- endfor %}
+    from described as jobs
+    left join class_weights
+        on
+            jobs.usage_date = class_weights.usage_date
+            and jobs.workload_class = class_weights.workload_class
+            and coalesce(jobs.weighed_gpu_model, '') = coalesce(class_weights.gpu_model, '')
+    left join presence
+        on
+            jobs.usage_date = presence.usage_date
+            and jobs.hour_ms = presence.hour_ms
+            and jobs.pool_id = presence.pool_id
+            and jobs.job_key = presence.job_key
+    left join policies on jobs.usage_date = policies.usage_date and jobs.pool_id = policies.pool_id
+),
+
+weighed as (
+    select
+        active.*
+        {%- for component, quantity in held.items() %},
+        case {{ component }}_method
+            when 'time' then case when node_number = 1 and job_{{ component }}_held > 0 then {{ as_weight('present_ms') }} else 0 end
+            when 'complexity'
+                then {{ quantity }} * class_weight * case
+                    when {{ component }}_intensity_metric is null then 1
+                    {%- for gauge in ['sm', 'tensor'] %}
+                    when
+                        {{ component }}_intensity_metric = '{{ gauge }}'
+                        and job_{{ gauge }}_sampled_ms > 0
+                        and job_gpu_held > 0
+                        and {{ as_weight('job_' ~ gauge ~ '_sampled_ms') }} * 25200000
+                        >= job_gpu_held * {{ component }}_intensity_min_coverage_thousandths
+                        then
+                            {{ component }}_intensity_floor_thousandths * 1000
+                            + (1000 - {{ component }}_intensity_floor_thousandths)
+                            * {{ share('1', 'job_' ~ gauge ~ '_millipercent_ms', 'job_' ~ gauge ~ '_sampled_ms * 100', 0) }}
+                    {%- endfor %}
+                    else 1000000
+                end
+            else {{ quantity }}
+        end as {{ component }}_method_weight
+        {%- endfor %}
+    from active
+),
+
+-- Where nobody weighs anything (all were idle, and the policy has no floor), what was held decides.
+final as (
+    select
+        {{ node_hour | join(', ') }},
+        job_key,
+        partition_name,
+        team_id,
+        project_id,
+        user_name,
+        workload_class,
+        held_ms,
+        -- On the first node's row, so that sums are right.
+        case when node_number = 1 then present_ms else 0 end as present_ms,
+        gpu_held,
+        cpu_held,
+        memory_held,
+        energy,
+        is_energy_measured,
+        busy_sampled_ms,
+        busy_millipercent_ms,
+        class_weight
+        {%- for component, quantity in held.items() %},
+        case
+            when sum({{ component }}_method_weight) over (partition by usage_date, hour_ms, pool_id) > 0
+                then {{ component }}_method_weight
+            else {{ quantity }}
+        end as {{ component }}_weight
+        {%- endfor %}
+    from weighed
 )
 
 select * from final

@@ -51,7 +51,9 @@ costs as (
                 end
             ) as numeric(38, 9)
         ) as other_direct_cost,
-        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as idle_cost,
+        {%- for kind in ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
+        cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
+        {%- endfor %}
         cast(sum(amount) as numeric(38, 9)) as total_cost
     from allocations
     group by usage_date, job_key, pool_id, currency
@@ -98,6 +100,7 @@ final as (
         job_days.job_id,
         job_days.job_name,
         job_days.cluster_id,
+        job_days.workload_class,
         job_days.state,
         costs.team_id,
         coalesce(teams.team_name, costs.team_id) as team_name,
@@ -115,6 +118,9 @@ final as (
         costs.energy_cost,
         costs.other_direct_cost,
         costs.idle_cost,
+        costs.burst_cost,
+        costs.outcome_credit_cost,
+        costs.adjustment_cost,
         costs.total_cost,
         {{ share('costs.gpu_cost', 'weights.held_idle_weight', 'weights.sampled_weight') }} as held_idle_cost,
         case when costs.currency_number = 1 then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,

@@ -32,7 +32,7 @@ costs as (
         pool_id,
         component,
         currency,
-        {%- for kind in ['direct', 'idle', 'shared', 'unattributed'] %}
+        {%- for kind in ['direct', 'idle', 'shared', 'burst', 'outcome_credit', 'adjustment', 'unattributed'] %}
         cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
         {%- endfor %}
         {%- for cause in ['down', 'reserved', 'stranded', 'unscheduled'] %}
@@ -90,6 +90,9 @@ final as (
         costs.direct_cost,
         costs.idle_cost,
         costs.shared_cost,
+        costs.burst_cost,
+        costs.outcome_credit_cost,
+        costs.adjustment_cost,
         costs.unattributed_cost,
         costs.idle_down_cost,
         costs.idle_reserved_cost,

@@ -1,6 +1,8 @@
 -- grain: one row per month, team, cost centre, project, component and currency
 -- Names are today's; the cost centre is that of the days, so a team that moves in mid-month has two rows.
-{%- set costs = ['direct_cost', 'idle_cost', 'shared_cost', 'unattributed_cost', 'total_cost'] %}
+{%- set costs = [
+    'direct_cost', 'idle_cost', 'shared_cost', 'burst_cost', 'outcome_credit_cost', 'adjustment_cost', 'unattributed_cost', 'total_cost',
+] %}
 {%- set hours = ['gpu_hours', 'sampled_gpu_hours', 'busy_gpu_hours'] %}
 
 with daily as (

@@ -22,6 +22,8 @@ select
     coalesce(memory_mib, measured_memory_mib, 0) as memory_mib,
     coalesce(bytes_out, 0) as bytes_out,
     coalesce(suspended_ms, 0) as suspended_ms,
+    time_limit_ms,
+    checkpoint_interval_ms,
     cpu_millicores is null as is_cpu_request_missing,
     memory_mib is null as is_memory_request_missing,
     end_at is null as is_running,

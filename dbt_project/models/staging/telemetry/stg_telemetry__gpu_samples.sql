@@ -16,6 +16,8 @@ select
     case
         when gpu_instance is null and power_watts >= 0 and power_watts < 1e15
             then {{ whole('power_watts * 1000') }}
-    end as power_milliwatts
+    end as power_milliwatts,
+    case when sm_active >= 0 and sm_active <= 1 then {{ whole('sm_active * 100000') }} end as sm_millipercent,
+    case when tensor_active >= 0 and tensor_active <= 1 then {{ whole('tensor_active * 100000') }} end as tensor_millipercent
 from {{ source('landing', 'gpu_samples') }}
 where {{ in_window('date') }}

@@ -1,0 +1,399 @@
+-- grain: one row per month, compute pool, team and currency: what the team pays beside what it uses and what it causes
+-- The yardstick is the Shapley value of the month: a group of teams alone would have needed capacity for its own peak
+-- hour, so it would have cost the pool's cost times that peak over the peak of all. Up to 12 teams every group is worked
+-- out; above, a fixed number of orders in which teams could have joined.
+{%- set exact_teams = 12 %}
+{%- set pool_month = ['month_date', 'pool_id'] %}
+
+with recursive usage_hours as (
+    select
+        usage_hours.*,
+        {{ month_of('usage_date') }} as month_date
+    from {{ ref('fct_job_usage_hourly') }} as usage_hours
+    where {{ in_months('usage_date') }}
+),
+
+job_days as (
+    select * from {{ ref('fct_job_days') }}
+    where {{ in_months('usage_date') }}
+),
+
+allocations as (
+    select
+        allocations.*,
+        {{ month_of('usage_date') }} as month_date
+    from {{ ref('fct_cost_allocations') }} as allocations
+    where {{ in_months('usage_date') }} and component in ('gpu', 'cpu', 'memory', 'energy')
+),
+
+team_names as (
+    select
+        {{ month_of('usage_date') }} as month_date,
+        team_id,
+        team_name
+    from {{ ref('fct_team_days') }}
+    where {{ in_months('usage_date') }}
+    qualify row_number() over (partition by {{ month_of('usage_date') }}, team_id order by usage_date desc) = 1
+),
+
+pool_names as (
+    select
+        {{ month_of('usage_date') }} as month_date,
+        pool_id,
+        pool_name
+    from {{ ref('fct_pool_days') }}
+    where {{ in_months('usage_date') }}
+    qualify row_number() over (partition by {{ month_of('usage_date') }}, pool_id order by usage_date desc) = 1
+),
+
+-- A pool is measured by its GPUs, or by its cores if none of its GPUs was ever held.
+measures as (
+    select
+        {{ pool_month | join(', ') }},
+        case when sum(gpu_seconds) > 0 then 'gpu' else 'cpu' end as measure
+    from usage_hours
+    group by {{ pool_month | join(', ') }}
+),
+
+held as (
+    select
+        usage_hours.month_date,
+        usage_hours.pool_id,
+        usage_hours.hour_at,
+        usage_hours.team_id,
+        usage_hours.usage_date,
+        usage_hours.job_key,
+        measures.measure,
+        case measures.measure when 'gpu' then usage_hours.gpu_seconds else usage_hours.cpu_core_seconds end as held_seconds
+    from usage_hours
+    inner join measures on {{ equal_on('usage_hours', 'measures', pool_month) }}
+),
+
+demands as (
+    select
+        {{ pool_month | join(', ') }},
+        hour_at,
+        team_id,
+        {{ nano_units('sum(held_seconds)') }} as demand
+    from held
+    group by {{ pool_month | join(', ') }}, hour_at, team_id
+    having sum(held_seconds) > 0
+),
+
+players as (
+    select
+        {{ pool_month | join(', ') }},
+        team_id,
+        row_number() over (partition by {{ pool_month | join(', ') }} order by team_id) - 1 as player_number,
+        count(*) over (partition by {{ pool_month | join(', ') }}) as player_count
+    from (select distinct {{ pool_month | join(', ') }}, team_id from demands) as teams
+),
+
+pool_hours as (
+    select
+        demands.month_date,
+        demands.pool_id,
+        demands.hour_at,
+        max(players.player_count) as player_count
+    from demands
+    inner join players on {{ equal_on('demands', 'players', pool_month + ['team_id']) }}
+    group by demands.month_date, demands.pool_id, demands.hour_at
+),
+
+-- Every group of teams in every hour: one team after the other is left out or taken in.
+grouped as (
+    select
+        {{ pool_month | join(', ') }},
+        hour_at,
+        player_count,
+        cast(0 as int64) as next_player,
+        cast(0 as int64) as member_bits,
+        cast(0 as int64) as member_count,
+        {{ as_weight('0') }} as demand
+    from pool_hours
+    where player_count <= {{ exact_teams }}
+    union all
+    select
+        {{ qualified('grouped', pool_month) }},
+        grouped.hour_at,
+        grouped.player_count,
+        grouped.next_player + 1 as next_player,
+        grouped.member_bits + choices.is_in * (1 << grouped.next_player) as member_bits,
+        grouped.member_count + choices.is_in as member_count,
+        grouped.demand + choices.is_in * coalesce(demands.demand, 0) as demand
+    from grouped
+    inner join players
+        on {{ equal_on('grouped', 'players', pool_month) }} and grouped.next_player = players.player_number
+    left join demands
+        on
+            {{ equal_on('players', 'demands', pool_month + ['team_id']) }}
+            and grouped.hour_at = demands.hour_at
+    cross join (select cast(0 as int64) as is_in union all select cast(1 as int64) as is_in) as choices
+),
+
+group_peaks as (
+    select
+        {{ pool_month | join(', ') }},
+        player_count,
+        member_bits,
+        member_count,
+        max(demand) as peak
+    from grouped
+    where next_player = player_count
+    group by {{ pool_month | join(', ') }}, player_count, member_bits, member_count
+),
+
+exact_weights as (
+    select
+        {{ qualified('without', pool_month) }},
+        players.team_id,
+        sum(
+            (with_team.peak - without.peak)
+            * {{ factorial('without.member_count') }}
+            * {{ factorial('(without.player_count - without.member_count - 1)') }}
+        ) as weight,
+        'exact' as shapley_method
+    from group_peaks as without
+    inner join players
+        on
+            {{ equal_on('without', 'players', pool_month) }}
+            and (without.member_bits & (1 << players.player_number)) = 0
+    inner join group_peaks as with_team
+        on
+            {{ equal_on('without', 'with_team', pool_month) }}
+            and without.member_bits + (1 << players.player_number) = with_team.member_bits
+    group by {{ qualified('without', pool_month) }}, players.team_id
+),
+
+-- Above: orders in which the teams join, drawn by a hash, so that they are the same everywhere. Fewer for larger pools, so
+-- that the work stays bounded.
+sample_sizes as (
+    select
+        {{ pool_month | join(', ') }},
+        max(player_count) as player_count,
+        greatest(8, least(256, {{ floor_divide('2000000', 'max(player_count) * count(*)') }})) as sample_count
+    from pool_hours
+    where player_count > {{ exact_teams }}
+    group by {{ pool_month | join(', ') }}
+),
+
+orders as (
+    select
+        {{ qualified('sample_sizes', pool_month) }},
+        sample_sizes.sample_count,
+        sample_number,
+        players.team_id,
+        row_number() over (
+            partition by {{ qualified('sample_sizes', pool_month) }}, sample_number
+            order by {{ dbt.hash(dbt.concat(['players.team_id', "'#'", as_text('sample_number')])) }}, players.team_id
+        ) as place
+    from sample_sizes
+    inner join players on {{ equal_on('sample_sizes', 'players', pool_month) }}
+    {{ cross_join_series('0', 'sample_sizes.sample_count', 1, 'sample_number') }}
+),
+
+joined as (
+    select
+        {{ qualified('orders', pool_month) }},
+        orders.sample_count,
+        orders.sample_number,
+        orders.team_id,
+        orders.place,
+        pool_hours.hour_at,
+        sum(coalesce(demands.demand, 0)) over (
+            partition by {{ qualified('orders', pool_month) }}, orders.sample_number, pool_hours.hour_at
+            order by orders.place
+            rows between unbounded preceding and current row
+        ) as demand
+    from orders
+    inner join pool_hours on {{ equal_on('orders', 'pool_hours', pool_month) }}
+    left join demands
+        on
+            {{ equal_on('orders', 'demands', pool_month + ['team_id']) }}
+            and pool_hours.hour_at = demands.hour_at
+),
+
+places as (
+    select
+        {{ pool_month | join(', ') }},
+        sample_count,
+        sample_number,
+        place,
+        team_id,
+        max(demand) as peak
+    from joined
+    group by {{ pool_month | join(', ') }}, sample_count, sample_number, place, team_id
+),
+
+added as (
+    select
+        {{ pool_month | join(', ') }},
+        sample_count,
+        team_id,
+        peak - lag(peak, 1, 0) over (
+            partition by {{ pool_month | join(', ') }}, sample_number order by place
+        ) as added_peak
+    from places
+),
+
+sampled_weights as (
+    select
+        {{ pool_month | join(', ') }},
+        team_id,
+        {{ as_weight('sum(added_peak)') }} as weight,
+        {{ dbt.concat(["'sampled, '", as_text('max(sample_count)'), "' orders'"]) }} as shapley_method
+    from added
+    group by {{ pool_month | join(', ') }}, team_id
+),
+
+pool_costs as (
+    select
+        {{ pool_month | join(', ') }},
+        currency,
+        cast(sum(amount) as numeric(38, 9)) as pool_cost,
+        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as pool_idle_cost
+    from allocations
+    group by {{ pool_month | join(', ') }}, currency
+),
+
+weighted as (
+    select
+        pool_costs.*,
+        weights.team_id,
+        weights.weight,
+        weights.shapley_method
+    from pool_costs
+    inner join (
+        select * from exact_weights
+        union all
+        select * from sampled_weights
+    ) as weights on {{ equal_on('pool_costs', 'weights', pool_month) }}
+),
+
+shapley as (
+    {{ split('weighted', ['pool_cost'], 'weight', by=pool_month + ['currency'], order_by=['team_id']) }}
+),
+
+charged as (
+    select
+        {{ pool_month | join(', ') }},
+        currency,
+        team_id,
+        cast(sum(amount) as numeric(38, 9)) as charged_cost,
+        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as idle_cost
+    from allocations
+    group by {{ pool_month | join(', ') }}, currency, team_id
+),
+
+declared as (
+    select
+        held.month_date,
+        held.pool_id,
+        held.team_id,
+        held.measure,
+        held.held_seconds,
+        case when job_days.is_class_self_declared then held.held_seconds else 0 end as self_declared_seconds,
+        case when job_days.is_class_self_declared then job_days.workload_rule end as self_declared_rule
+    from held
+    left join job_days on held.usage_date = job_days.usage_date and held.job_key = job_days.job_key
+),
+
+used as (
+    select
+        {{ pool_month | join(', ') }},
+        team_id,
+        max(measure) as measure,
+        cast(sum(held_seconds) as numeric(38, 9)) as used_seconds,
+        cast(sum(self_declared_seconds) as numeric(38, 9)) as self_declared_seconds
+    from declared
+    group by {{ pool_month | join(', ') }}, team_id
+),
+
+declared_rules as (
+    select
+        {{ pool_month | join(', ') }},
+        team_id,
+        string_agg(self_declared_rule, ', ' order by self_declared_rule) as self_declared_rules
+    from (
+        select distinct {{ pool_month | join(', ') }}, team_id, self_declared_rule
+        from declared
+        where self_declared_rule is not null
+    ) as rules
+    group by {{ pool_month | join(', ') }}, team_id
+),
+
+pool_used as (
+    select
+        {{ pool_month | join(', ') }},
+        cast(sum(used_seconds) as numeric(38, 9)) as used_seconds
+    from used
+    group by {{ pool_month | join(', ') }}
+),
+
+-- Whoever pays for a pool or uses it.
+team_rows as (
+    select {{ pool_month | join(', ') }}, currency, team_id
+    from charged
+    union distinct
+    select {{ pool_month | join(', ') }}, currency, team_id
+    from shapley
+),
+
+compared as (
+    select
+        {{ qualified('team_rows', pool_month) }},
+        team_rows.currency,
+        team_rows.team_id,
+        measures.measure,
+        coalesce(used.used_seconds, 0) as used_seconds,
+        coalesce(pool_used.used_seconds, 0) as pool_used_seconds,
+        coalesce(used.self_declared_seconds, 0) as self_declared_seconds,
+        declared_rules.self_declared_rules,
+        coalesce(charged.charged_cost, 0) as charged_cost,
+        coalesce(charged.idle_cost, 0) as idle_cost,
+        pool_costs.pool_cost,
+        pool_costs.pool_idle_cost,
+        coalesce(shapley.pool_cost_part, 0) as shapley_cost,
+        shapley.shapley_method
+    from team_rows
+    inner join pool_costs on {{ equal_on('team_rows', 'pool_costs', pool_month + ['currency']) }}
+    left join measures on {{ equal_on('team_rows', 'measures', pool_month) }}
+    left join pool_used on {{ equal_on('team_rows', 'pool_used', pool_month) }}
+    left join used on {{ equal_on('team_rows', 'used', pool_month + ['team_id']) }}
+    left join declared_rules on {{ equal_on('team_rows', 'declared_rules', pool_month + ['team_id']) }}
+    left join charged on {{ equal_on('team_rows', 'charged', pool_month + ['currency', 'team_id']) }}
+    left join shapley on {{ equal_on('team_rows', 'shapley', pool_month + ['currency', 'team_id']) }}
+),
+
+final as (
+    select
+        compared.month_date,
+        compared.pool_id,
+        coalesce(pool_names.pool_name, compared.pool_id) as pool_name,
+        compared.team_id,
+        coalesce(team_names.team_name, compared.team_id) as team_name,
+        compared.currency,
+        compared.measure,
+        {{ seconds_to_hours('compared.used_seconds') }} as used_hours,
+        {{ quotient(nano_units('compared.used_seconds'), nano_units('compared.pool_used_seconds')) }} as used_share,
+        cast(compared.charged_cost as numeric(38, 9)) as charged_cost,
+        cast(compared.pool_cost as numeric(38, 9)) as pool_cost,
+        {{ share('compared.charged_cost', as_weight('3600000000000'), nano_units('compared.used_seconds')) }} as effective_rate,
+        {{ share('compared.pool_cost', as_weight('3600000000000'), nano_units('compared.pool_used_seconds')) }} as pool_rate,
+        cast(compared.idle_cost as numeric(38, 9)) as idle_cost,
+        case
+            when compared.pool_idle_cost > 0 and compared.idle_cost >= 0
+                then {{ quotient(nano_units('compared.idle_cost'), nano_units('compared.pool_idle_cost')) }}
+        end as idle_share,
+        cast(compared.shapley_cost as numeric(38, 9)) as shapley_cost,
+        cast(compared.charged_cost - compared.shapley_cost as numeric(38, 9)) as shapley_distance,
+        compared.shapley_method,
+        {{ quotient(nano_units('compared.self_declared_seconds'), nano_units('compared.used_seconds')) }} as self_declared_share,
+        compared.self_declared_rules
+    from compared
+    left join pool_names on {{ equal_on('compared', 'pool_names', pool_month) }}
+    left join team_names on compared.month_date = team_names.month_date and compared.team_id = team_names.team_id
+    where pool_names.pool_id is not null
+)
+
+select * from final

@@ -1,0 +1,33 @@
+-- The arithmetic of docs/allocation.md, written down a second time: a receipt must not trust what it checks.
+
+-- Payers stand in the order team, project, user, job, and absent values come first.
+set default_null_order = 'nulls_first';
+
+create or replace temp macro nano(amount) as cast(cast(amount as decimal(38, 9)) * 1000000000 as hugeint);
+
+create or replace temp macro money(nanos) as cast(cast(nanos as decimal(38, 0)) * 0.000000001 as decimal(38, 9));
+
+-- Whole units first, then what is left with the decimals, as one divides by hand: it stays below 128 bits.
+create or replace temp macro divided(doubled, running, total) as
+    (doubled // 1000000000 * running) // (2 * total) * 1000000000
+    + (
+        (doubled // 1000000000 * running) % (2 * total) * 1000000000 + doubled % 1000000000 * running + total
+    ) // (2 * total);
+
+-- amount × running ÷ total, rounded half away from zero to nine decimals; absent for a total of 0.
+create or replace temp macro share(amount, running, total) as
+    money(cast(sign(amount) as hugeint) * divided(2 * nano(abs(amount)), running, nullif(total, 0)));
+
+-- The same in whole units, for amounts that are not negative.
+create or replace temp macro whole_share(amount, running, total) as
+    (2 * amount * running + total) // (2 * nullif(total, 0));
+
+-- What one payer gets: the difference of neighbouring running shares.
+create or replace temp macro part(amount, weight, running, total) as
+    share(amount, running, total) - share(amount, running - weight, total);
+
+create or replace temp macro is_valid(valid_from, valid_to, day) as
+    coalesce(valid_from, date '0001-01-01') <= day and day < coalesce(valid_to, date '9999-12-31');
+
+create or replace temp macro policy_name(seed, named, valid_from) as
+    seed || '/' || named || '@' || coalesce(cast(valid_from as varchar), '');

@@ -1,0 +1,122 @@
+-- Outcome credit: what a run lost since its last checkpoint, where its end state is the platform's affair.
+-- The facts do not keep a run's own checkpoint interval. Where the policy's interval does not lead to what is booked, and
+-- the policy is still that of the day, the run had one of its own, and the credit is taken from the books.
+create or replace temp table outcome_parts as
+with jobs as (
+    select
+        usage_date,
+        job_key,
+        upper(state) as state,
+        workload_class,
+        epoch_ms(start_at) as start_ms,
+        epoch_ms(end_at) as end_ms,
+        epoch_ms(end_at) - epoch_ms(start_at) as elapsed_ms
+    from core.fct_job_days
+    semi join days using (usage_date)
+    where not is_running and end_at > start_at
+),
+
+policies as (
+    select
+        jobs.*,
+        policies.paid_by,
+        cast(round(policies.checkpoint_minutes * 60000) as bigint) as interval_ms,
+        cast(round(policies.max_lost_minutes * 60000) as bigint) as max_lost_ms,
+        policy_name('outcome_policies', policies.state || '/' || policies.workload_class, policies.valid_from) as policy_row
+    from jobs
+    inner join seeds.outcome_policies as policies
+        on
+            policies.state in (jobs.state, '*')
+            and policies.workload_class in (jobs.workload_class, '*')
+            and is_valid(policies.valid_from, policies.valid_to, jobs.usage_date)
+    qualify
+        row_number() over (
+            partition by jobs.usage_date, jobs.job_key
+            order by policies.state = '*', policies.workload_class = '*'
+        ) = 1
+),
+
+lost as (
+    select
+        policies.*,
+        least(
+            elapsed_ms,
+            case when interval_ms > 0 then elapsed_ms % interval_ms else elapsed_ms end,
+            coalesce(max_lost_ms, elapsed_ms)
+        ) as lost_ms
+    from policies
+    where paid_by = 'platform'
+),
+
+costs as (
+    select
+        usage_date,
+        hour_at,
+        pool_id,
+        component,
+        currency,
+        team_id,
+        project_id,
+        user_name,
+        job_key,
+        sum(amount) as whole
+    from (
+        select usage_date, hour_at, pool_id, component, currency, team_id, project_id, user_name, job_key, amount
+        from direct_parts
+        union all by name
+        select usage_date, hour_at, pool_id, 'gpu' as component, currency, team_id, project_id, user_name, job_key, amount
+        from burst_parts
+        where job_key is not null
+    )
+    group by all
+),
+
+weighted as (
+    select
+        costs.*,
+        lost.policy_row,
+        lost.lost_ms,
+        least(lost.end_ms, epoch_ms(hour_at) + 3600000)
+        - greatest(lost.end_ms - lost.lost_ms, epoch_ms(hour_at)) as weight,
+        least(lost.end_ms, epoch_ms(hour_at) + 3600000) - greatest(lost.start_ms, epoch_ms(hour_at)) as total
+    from costs
+    inner join lost using (usage_date, job_key)
+    where lost.lost_ms > 0 and lost.end_ms - lost.lost_ms < epoch_ms(hour_at) + 3600000
+)
+
+select
+    weighted.*,
+    weight as running,
+    -share(whole, cast(weight as hugeint), cast(total as hugeint)) as amount
+from weighted;
+
+-- grain: one row per day, pool, component, currency, job and policy row: both sides of the credit are these
+create or replace temp table outcome_rows as
+with recomputed as (
+    select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, policy_row, sum(amount) as amount
+    from outcome_parts
+    group by all
+),
+
+booked as (
+    select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, policy_row, amount
+    from core.fct_cost_allocations
+    semi join days using (usage_date)
+    where allocation_kind = 'outcome_credit' and job_key is not null
+),
+
+own_interval as (
+    select distinct usage_date, job_key
+    from recomputed
+    full join booked using (usage_date, pool_id, component, currency, job_key)
+    semi join (from days where not is_stale) as unchanged using (usage_date)
+    where coalesce(recomputed.amount, 0) <> coalesce(booked.amount, 0)
+)
+
+select *, true as is_recomputed
+from recomputed
+anti join own_interval using (usage_date, job_key)
+union all by name
+select *, false as is_recomputed
+from booked
+semi join own_interval using (usage_date, job_key);

@@ -1,0 +1,826 @@
+"""A policy that makes no sense is refused by name, with the remedy, and nothing in the warehouse changes.
+
+Many rows are spoiled at once and checked in one go, since a check costs two seconds: what it finds is exactly what was
+spoiled, no more and no less.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from orchestration import dbt
+from orchestration.cli import app
+from orchestration.errors import ApportionError
+from orchestration.workspace import Workspace
+from tests.policy.company import add, make_workspace, replace, write_seeds
+from tests.warehouses import GOLDEN, command
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """A row that is added to a seed, or put in the place of another text, and what is said of it."""
+
+    what: str
+    seed: str
+    row: str
+    found: dict[str, str]
+    """The problems, by the row that is named."""
+    remedy: str
+    instead_of: str = ""
+
+    def spoil(self, seeds: Path) -> None:
+        if self.instead_of:
+            replace(seeds, self.seed, self.instead_of, self.row)
+        else:
+            add(seeds, self.seed, self.row + "\n")
+
+
+def unknown(what: str, seed: str, row: str, name: str, problem: str, file: str) -> Spoiled:
+    return Spoiled(what, seed, row, {name: f"{problem} is not in {file}"}, f"add it to {file} first")
+
+
+TEAMS, POOLS, CLASSES = "seeds/policy/teams.csv", "seeds/policy/pools.csv", "seeds/reference/workload_classes.csv"
+
+PERIODS = [
+    Spoiled(
+        "overlap",
+        "policy/entitlements",
+        "gpu-owned,nlp,3,2026-03-01,,More",
+        {
+            "entitlements/gpu-owned/nlp@2026-03-01": "an earlier row with this pool_id, team_id is valid"
+            " until 9999-12-31"
+        },
+        "valid_to of the one = valid_from of the other",
+    ),
+    Spoiled(
+        "overlap of rows that end",
+        "policy/complexity_weights",
+        "serving,*,1,2026-01-01,2026-02-02,One\nserving,*,2,2026-02-01,2026-03-01,Two",
+        {
+            "complexity_weights/serving/*@2026-02-01": "an earlier row with this workload_class, gpu_model is valid"
+            " until 2026-02-02"
+        },
+        "end the earlier row where this one begins",
+    ),
+    Spoiled(
+        "no day",
+        "policy/outcome_policies",
+        "TIMEOUT,*,team,,,2026-05-01,2026-05-01,Never",
+        {"outcome_policies/TIMEOUT/*@2026-05-01": "valid_to is not after valid_from"},
+        "make it later than valid_from",
+    ),
+    Spoiled(
+        "gap after the default",
+        "policy/idle_policies",
+        "*,*,proportional,day,2026-01-01,2026-06-01,Whoever",
+        {"idle_policies/*/*@2026-01-01": "nothing follows this row on 2026-06-01"},
+        "leave valid_to empty, or add the row that takes over on that day",
+        instead_of="*,*,proportional,day,2026-01-01,,Whoever",
+    ),
+    Spoiled(
+        "gap before the default",
+        "policy/allocation_policies",
+        "*,*,direct,direct_cost,,,,,,,2026-02-01,,Overhead",
+        {"allocation_policies/*/*": "no row with * for pool_id and component is valid on 2026-01-01"},
+        "add a row that applies where no other does, from that day on",
+        instead_of="*,*,direct,direct_cost,,,,,,,2026-01-01,,Overhead",
+    ),
+    Spoiled(
+        "shares below one, from the day that one ends",
+        "policy/overhead_shares",
+        "buckets,nlp,0.4,2026-01-01,,A\nbuckets,vision,0.6,2026-01-01,2026-02-01,B\nbuckets,vision,0.5,2026-02-01,,C",
+        {"overhead_shares/buckets/nlp@2026-01-01": "the shares of pool buckets sum to 0.900000000 on 2026-02-01"},
+        "change the shares of the pool so that those of each day sum to 1",
+    ),
+    Spoiled(
+        "shares above one by the ninth decimal",
+        "policy/overhead_shares",
+        "*,nlp,0.333333334,2026-02-01",
+        {"overhead_shares/*/nlp@2026-02-01": "the shares of pool * sum to 1.000000001 on 2026-02-01"},
+        "sum to 1",
+        instead_of="*,nlp,0.333333333,2026-02-01",
+    ),
+    Spoiled(
+        "fixed base without shares",
+        "policy/allocation_policies",
+        "solver,license,direct,fixed,,,,,,,2026-01-01,,Before there were any",
+        {
+            "allocation_policies/solver/license@2026-01-01": "overhead_base = fixed, but pool solver has no shares"
+            " on 2026-01-01"
+        },
+        "to seeds/policy/overhead_shares.csv, or choose another overhead_base",
+    ),
+    Spoiled(
+        "cycle on days that are past",
+        "policy/teams",
+        "a,A,b,,1,2026-01-01,2026-03-01,Odd\na,A,,,1,2026-03-01,,Mended\n"
+        "b,B,c,,1,2026-02-01,2026-04-01,Odd\nb,B,,,1,2026-04-01,,Mended\n"
+        "c,C,a,,1,2026-01-01,,Fine since March",
+        {
+            "teams/a@2026-01-01": "a is above itself, or 20 levels deep, on 2026-02-01 by way of b",
+            "teams/b@2026-02-01": "b is above itself, or 20 levels deep, on 2026-02-01 by way of c",
+            "teams/c@2026-01-01": "c is above itself, or 20 levels deep, on 2026-02-01 by way of a",
+        },
+        "change parent_team_id so that the chain ends at a row without one",
+    ),
+    Spoiled(
+        "two rules of one order",
+        "policy/workload_rules",
+        "20,,,high,,,,,,,serving,,2025-01-01,2026-01-01,Twice",
+        {"workload_rules/20@2025-01-01": "2 rows have this rule_order"},
+        "give each row its own rule_order",
+    ),
+    Spoiled(
+        "two presets of one name",
+        "reference/price_presets",
+        "ratio,per_node,95,3,2,Twice",
+        {"price_presets/ratio": "2 rows have this preset"},
+        "give each row its own preset",
+    ),
+]
+
+NAMES = [
+    unknown(
+        "parent", "policy/teams", "x,X,ghost,,1,2026-01-01,,X", "teams/x@2026-01-01", "parent_team_id = ghost", TEAMS
+    ),
+    unknown(
+        "project's team",
+        "policy/projects",
+        "x,X,ghost,2026-01-01,,X",
+        "projects/x@2026-01-01",
+        "team_id = ghost",
+        TEAMS,
+    ),
+    unknown(
+        "payer's team",
+        "policy/payer_rules",
+        "70,,x,,,,,,ghost,,2026-01-01,,X",
+        "payer_rules/70@2026-01-01",
+        "team_id = ghost",
+        TEAMS,
+    ),
+    unknown(
+        "entitled team",
+        "policy/entitlements",
+        "gpu-owned,ghost,1,2026-01-01,,X",
+        "entitlements/gpu-owned/ghost@2026-01-01",
+        "team_id = ghost",
+        TEAMS,
+    ),
+    unknown(
+        "entitled pool",
+        "policy/entitlements",
+        "*,nlp,1,2026-01-01,,X",
+        "entitlements/*/nlp@2026-01-01",
+        "pool_id = *",
+        POOLS,
+    ),
+    unknown(
+        "sharing team",
+        "policy/overhead_shares",
+        "solver,ghost,1,2026-01-01,,X",
+        "overhead_shares/solver/ghost@2026-01-01",
+        "team_id = ghost",
+        TEAMS,
+    ),
+    unknown(
+        "pool of a policy",
+        "policy/allocation_policies",
+        "ghost,*,direct,,,,,,,,2026-01-01,,X",
+        "allocation_policies/ghost/*@2026-01-01",
+        "pool_id = ghost",
+        POOLS,
+    ),
+    unknown(
+        "component",
+        "policy/allocation_policies",
+        "*,gppu,direct,,,,,,,,2026-01-01,,X",
+        "allocation_policies/*/gppu@2026-01-01",
+        "component = gppu",
+        "seeds/reference/components.csv",
+    ),
+    unknown(
+        "GPU model",
+        "policy/complexity_weights",
+        "*,b200,1,2026-01-01,,X",
+        "complexity_weights/*/b200@2026-01-01",
+        "gpu_model = b200",
+        "seeds/reference/gpu_models.csv",
+    ),
+    unknown(
+        "weighed class",
+        "policy/complexity_weights",
+        "ghost,*,1,2026-01-01,,X",
+        "complexity_weights/ghost/*@2026-01-01",
+        "workload_class = ghost",
+        CLASSES,
+    ),
+    unknown(
+        "class of a rule",
+        "policy/workload_rules",
+        "70,,,,,,,,,,ghost,,2026-01-01,,X",
+        "workload_rules/70@2026-01-01",
+        "workload_class = ghost",
+        CLASSES,
+    ),
+    unknown(
+        "class of an outcome",
+        "policy/outcome_policies",
+        "FAILED,ghost,team,,,2026-01-01,,X",
+        "outcome_policies/FAILED/ghost@2026-01-01",
+        "workload_class = ghost",
+        CLASSES,
+    ),
+    unknown(
+        "price preset",
+        "reference/instance_types",
+        "x,X,a100,1,1,1,,,,ghost,2026-01-01,,X",
+        "instance_types/x@2026-01-01",
+        "price_preset = ghost",
+        "seeds/reference/price_presets.csv",
+    ),
+    unknown(
+        "currency",
+        "policy/adjustments",
+        "x,percent,1,XYZ,nlp,,,,,platform,CFO,2026-01-01,,X",
+        "adjustments/x@2026-01-01",
+        "currency = XYZ",
+        "seeds/reference/currencies.csv",
+    ),
+    unknown(
+        "funder",
+        "policy/adjustments",
+        "y,percent,1,,nlp,,,,,nobody,CFO,2026-01-01,,X",
+        "adjustments/y@2026-01-01",
+        "funded_by = nobody",
+        TEAMS,
+    ),
+    unknown(
+        "project in scope",
+        "policy/adjustments",
+        "z,percent,1,,,ghost,,,,platform,CFO,2026-01-01,,X",
+        "adjustments/z@2026-01-01",
+        "project_id = ghost",
+        "seeds/policy/projects.csv",
+    ),
+]
+
+
+def words(what: str, seed: str, row: str, name: str, problem: str, listed: str) -> Spoiled:
+    return Spoiled(what, seed, row, {name: f"{problem} is none of the known words"}, f"use one of: {listed}")
+
+
+CELLS = [
+    words(
+        "method",
+        "policy/allocation_policies",
+        "solver,*,fair,,,,,,,,2026-01-01,,X",
+        "allocation_policies/solver/*@2026-01-01",
+        "method = fair",
+        "direct, time, complexity",
+    ),
+    words(
+        "overhead base",
+        "policy/allocation_policies",
+        "solver,cpu,direct,revenue,,,,,,,2026-01-01,,X",
+        "allocation_policies/solver/cpu@2026-01-01",
+        "overhead_base = revenue",
+        "direct_cost, gpu_hours, headcount, fixed",
+    ),
+    words(
+        "burst policy",
+        "policy/allocation_policies",
+        "solver,gpu,direct,,mixed,,,,,,2026-01-01,,X",
+        "allocation_policies/solver/gpu@2026-01-01",
+        "burst_policy = mixed",
+        "blended, marginal",
+    ),
+    words(
+        "intensity metric",
+        "policy/allocation_policies",
+        "solver,memory,direct,,,,dram,,,,2026-01-01,,X",
+        "allocation_policies/solver/memory@2026-01-01",
+        "intensity_metric = dram",
+        "sm, tensor",
+    ),
+    words(
+        "idle policy",
+        "policy/idle_policies",
+        "gpu-owned,down,lottery,,2026-01-01,,X",
+        "idle_policies/gpu-owned/down@2026-01-01",
+        "policy = lottery",
+        "proportional, even, entitlement, owner, platform, peak",
+    ),
+    words(
+        "paid by",
+        "policy/outcome_policies",
+        "FAILED,*,user,,,2026-01-01,,X",
+        "outcome_policies/FAILED/*@2026-01-01",
+        "paid_by = user",
+        "platform, team",
+    ),
+    words(
+        "basis",
+        "reference/price_presets",
+        "x,per_rack,1,1,1,X",
+        "price_presets/x",
+        "basis = per_rack",
+        "per_unit, per_node",
+    ),
+    Spoiled(
+        "lender share above one",
+        "policy/allocation_policies",
+        "buckets,gpu,direct,,,1.5,,,,,2026-01-01,,X",
+        {"allocation_policies/buckets/gpu@2026-01-01": "lender_share = 1.500000000 is more than 1"},
+        "make it 1 or less",
+    ),
+    Spoiled(
+        "negative floor",
+        "policy/allocation_policies",
+        "buckets,cpu,direct,,,,sm,-0.1,,,2026-01-01,,X",
+        {"allocation_policies/buckets/cpu@2026-01-01": "intensity_floor = -0.100000000 is less than 0"},
+        "make it 0 or more",
+    ),
+    Spoiled(
+        "coverage above one",
+        "policy/allocation_policies",
+        "buckets,memory,direct,,,,sm,,50,,2026-01-01,,X",
+        {"allocation_policies/buckets/memory@2026-01-01": "intensity_min_coverage = 50.000000000 is more than 1"},
+        "make it 1 or less",
+    ),
+    Spoiled(
+        "ceiling above one",
+        "policy/allocation_policies",
+        "buckets,energy,direct,,,,,,,1.01,2026-01-01,,X",
+        {"allocation_policies/buckets/energy@2026-01-01": "idle_ceiling = 1.010000000 is more than 1"},
+        "make it 1 or less",
+    ),
+    Spoiled(
+        "weight of nothing",
+        "policy/complexity_weights",
+        "serving,*,0,2026-01-01,,X",
+        {"complexity_weights/serving/*@2026-01-01": "weight = 0.000000000 is less than 0.001"},
+        "make it 0.001 or more",
+    ),
+    Spoiled(
+        "negative weight",
+        "policy/complexity_weights",
+        "serving,a100,-1,2026-01-01,,X",
+        {"complexity_weights/serving/a100@2026-01-01": "weight = -1.000000000 is less than 0.001"},
+        "make it 0.001 or more",
+    ),
+    Spoiled(
+        "negative entitlement",
+        "policy/entitlements",
+        "gpu-owned,speech,-1,2026-01-01,,X",
+        {"entitlements/gpu-owned/speech@2026-01-01": "gpus = -1.000000000 is less than 0"},
+        "make it 0 or more",
+    ),
+    Spoiled(
+        "negative share, though they sum to one",
+        "policy/overhead_shares",
+        "buckets,nlp,-0.5,2026-01-01,,X\nbuckets,vision,1,2026-01-01,,X\nbuckets,speech,0.5,2026-01-01,,X",
+        {"overhead_shares/buckets/nlp@2026-01-01": "share = -0.500000000 is less than 0"},
+        "make it 0 or more",
+    ),
+    Spoiled(
+        "checkpoints at all times",
+        "policy/outcome_policies",
+        "PREEMPTED,*,platform,0,,2026-01-01,,X",
+        {"outcome_policies/PREEMPTED/*@2026-01-01": "checkpoint_minutes = 0.000000000 is not more than 0"},
+        "make it more than 0",
+    ),
+    Spoiled(
+        "state in small letters",
+        "policy/outcome_policies",
+        "timeout,*,team,,,2026-01-01,,X",
+        {"outcome_policies/timeout/*@2026-01-01": "state = timeout is not in capitals, so no job has it"},
+        "write it in capitals",
+    ),
+    Spoiled(
+        "no reason",
+        "policy/entitlements",
+        "gpu-cloud,nlp,1,2026-01-01,,",
+        {"entitlements/gpu-cloud/nlp@2026-01-01": "reason = (empty) is required"},
+        "fill in the cell",
+    ),
+]
+
+RULES = [
+    Spoiled(
+        "no number of GPUs",
+        "policy/workload_rules",
+        "70,,,,,,8,8,,,training,,2026-01-01,,X",
+        {"workload_rules/70@2026-01-01": "max_gpus = 8.000000000 is not more than min_gpus, so no job matches"},
+        "make it more than min_gpus",
+    ),
+    Spoiled(
+        "no time limit",
+        "policy/workload_rules",
+        "71,,,,,,,,24,4,training,,2026-01-01,,X",
+        {"workload_rules/71@2026-01-01": "max_hours = 4.000000000 is not more than min_hours, so no job matches"},
+        "make it more than min_hours",
+    ),
+    Spoiled(
+        "the user's word, unmarked",
+        "policy/workload_rules",
+        "72,,,,train-%,,,,,,training,false,2026-01-01,,X",
+        {
+            "workload_rules/72@2026-01-01": "the rule reads job_name or label, which users write themselves,"
+            " but does not say so"
+        },
+        "set self_declared to true",
+    ),
+    Spoiled(
+        "the user's label, unmarked",
+        "policy/workload_rules",
+        "73,,,,,kind=train,,,,,training,,2026-01-01,,X",
+        {
+            "workload_rules/73@2026-01-01": "the rule reads job_name or label, which users write themselves,"
+            " but does not say so"
+        },
+        "set self_declared to true",
+    ),
+    Spoiled(
+        "label without a key",
+        "policy/workload_rules",
+        "74,,,,,train,,,,,training,true,2026-01-01,,X",
+        {"workload_rules/74@2026-01-01": "label = train is no key=value pair"},
+        "write key=value",
+    ),
+    Spoiled(
+        "preset and own weights",
+        "reference/instance_types",
+        "x,X,a100,1,1,1,900000,50000,50000,ratio,2026-01-01,,X",
+        {"instance_types/x@2026-01-01": "price_preset = ratio gives the price weights, but own ones are filled in too"},
+        "leave the three price weights empty, or price_preset",
+    ),
+    Spoiled(
+        "neither preset nor own weights",
+        "reference/instance_types",
+        "y,X,a100,1,1,1,900000,100000,,,2026-01-01,,X",
+        {"instance_types/y@2026-01-01": "nothing says how the price is cut"},
+        "fill in all three price weights, or name a price_preset",
+    ),
+    Spoiled(
+        "own weights that are no whole",
+        "reference/instance_types",
+        "z,X,a100,1,1,1,900000,50000,40000,,2026-01-01,,X",
+        {
+            "instance_types/z@2026-01-01": "gpu_price_weight + cpu_price_weight + memory_price_weight = 990000"
+            " is not 1000000"
+        },
+        "change the weights so that they add up to 1000000",
+    ),
+    Spoiled(
+        "preset for a machine of unknown size",
+        "reference/instance_types",
+        "w,X,,,64,256,,,,ratio,2026-01-01,,X",
+        {
+            "instance_types/w@2026-01-01": "price_preset = ratio weighs what the machine has,"
+            " but gpus, cores or memory_gib is empty"
+        },
+        "fill in all three, with 0 where there is none",
+    ),
+    Spoiled(
+        "preset for GPUs only",
+        "reference/price_presets",
+        "gpus,per_unit,1,0,0,X",
+        {
+            "price_presets/gpus": "cpu_weight + memory_weight = 0.000000000"
+            " leaves machines without GPUs nothing to cut their price by"
+        },
+        "make cpu_weight or memory_weight at least",
+    ),
+    Spoiled(
+        "a class named like none",
+        "reference/workload_classes",
+        "unclassified,None,X",
+        {"workload_classes/unclassified": "workload_class = unclassified has a meaning of its own"},
+        "choose another name",
+    ),
+]
+
+
+def adjustment(what: str, row: str, problem: str, remedy: str) -> Spoiled:
+    """Each row begins with its id."""
+    start, name = row.split(",")[-3], row.split(",")[0]
+    return Spoiled(what, "policy/adjustments", row, {f"adjustments/{name}@{start}": problem}, remedy)
+
+
+OWN = "funded_by = {} pays for its own adjustment: it belongs to {}, which is in scope"
+
+ADJUSTMENTS = [
+    adjustment(
+        "for everybody",
+        "a,percent,-5,,,,,gpu-owned,gpu,platform,CFO,2026-01-01,,X",
+        "the adjustment is for everybody",
+        "name at least one of team_id, project_id and workload_class",
+    ),
+    adjustment(
+        "amount without an end",
+        "b,amount,-5,USD,nlp,,,,,platform,CFO,2026-01-01,,X",
+        "an amount is spread over its days, but valid_from or valid_to is empty",
+        "fill in both days",
+    ),
+    adjustment(
+        "amount without a currency",
+        "c,amount,-5,,nlp,,,,,platform,CFO,2026-01-01,2026-02-01,X",
+        "adjustment_kind = amount is money, but currency is empty",
+        "name the currency",
+    ),
+    adjustment(
+        "amount in a pool",
+        "d,amount,-5,USD,nlp,,,gpu-owned,,platform,CFO,2026-01-01,2026-02-01,X",
+        "an amount belongs to no pool or component, but one is given",
+        "leave pool_id and component empty",
+    ),
+    adjustment(
+        "amount in a component",
+        "e,amount,-5,USD,nlp,,,,gpu,platform,CFO,2026-01-01,2026-02-01,X",
+        "an amount belongs to no pool or component, but one is given",
+        "leave pool_id and component empty",
+    ),
+    adjustment(
+        "amount for a class of a team",
+        "f,amount,-5,USD,nlp,,training,,,platform,CFO,2026-01-01,2026-02-01,X",
+        "an amount goes to a team, a project or a class, but several are given",
+        "leave workload_class empty, or team_id and project_id",
+    ),
+    adjustment(
+        "rate without a pool",
+        "g,rate,5,USD,nlp,,,,,platform,CFO,2026-01-01,,X",
+        "a rate is the price of a pool's GPU-hour, but pool_id is empty",
+        "name the pool",
+    ),
+    adjustment(
+        "rate without a currency",
+        "h,rate,5,,nlp,,,gpu-owned,,platform,CFO,2026-01-01,,X",
+        "adjustment_kind = rate is money, but currency is empty",
+        "name the currency",
+    ),
+    adjustment(
+        "rate of a component without GPU-hours",
+        "i,rate,5,USD,nlp,,,gpu-owned,cpu,platform,CFO,2026-01-01,,X",
+        "component = cpu has no price per GPU-hour",
+        "leave component empty, or write gpu",
+    ),
+    adjustment(
+        "negative rate",
+        "j,rate,-5,USD,nlp,,,gpu-owned,,platform,CFO,2026-01-01,,X",
+        "value = -5.000000000 is a negative price per GPU-hour",
+        "make it 0 or more",
+    ),
+    adjustment(
+        "not approved",
+        "k,percent,-5,,nlp,,,,,platform,,2026-01-01,,X",
+        "approved_by = (empty) is required",
+        "fill in the cell",
+    ),
+    adjustment(
+        "kind",
+        "l,discount,-5,,nlp,,,,,platform,CFO,2026-01-01,,X",
+        "adjustment_kind = discount is none of the known words",
+        "use one of: percent, amount, rate",
+    ),
+    adjustment(
+        "funded by itself",
+        "m,percent,-5,,nlp,,,,,nlp,CFO,2026-01-01,,X",
+        OWN.format("nlp", "nlp"),
+        "name another team, platform or all in funded_by",
+    ),
+    adjustment(
+        "funded by a team that was below it on one of the days",
+        "n,percent,-5,,research,,,,,robotics,CFO,2026-02-28,,X",
+        OWN.format("robotics", "research"),
+        "name another team, platform or all in funded_by",
+    ),
+    adjustment(
+        "funded by the project's team",
+        "o,percent,-5,,,llm,,,,nlp,CFO,2026-01-01,,X",
+        OWN.format("nlp", "nlp"),
+        "name another team, platform or all in funded_by",
+    ),
+]
+
+CHAPTERS = {"periods": PERIODS, "names": NAMES, "cells": CELLS, "rules": RULES, "adjustments": ADJUSTMENTS}
+FINDING = re.compile(
+    r"^  (?P<file>seeds/\S+\.csv), row (?P<row>\S+): (?P<problem>.+)\n    → (?P<remedy>.+)$", re.MULTILINE
+)
+
+Finding = tuple[str, str, str]
+"""Row, problem and file: together they are said once."""
+
+
+class Refusals:
+    """What is said of each chapter, asked once; and whether the warehouse is what it was."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.before = workspace.warehouse.read_bytes()
+        self.told: dict[str, dict[Finding, str]] = {}
+
+    def of(self, chapter: str) -> dict[Finding, str]:
+        """The remedies, by what they are for."""
+        if chapter not in self.told:
+            write_seeds(self.workspace.seeds)
+            for spoiled in CHAPTERS[chapter]:
+                spoiled.spoil(self.workspace.seeds)
+            with pytest.raises(dbt.SeedsRefused) as refusal:
+                dbt.check_seeds(self.workspace)
+            self.told[chapter] = {
+                (found["row"], found["problem"], found["file"]): found["remedy"]
+                for found in FINDING.finditer(refusal.value.message)
+            }
+        return self.told[chapter]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The company, whose seeds are accepted as they are, and something in its warehouse."""
+    workspace = make_workspace(tmp_path_factory.mktemp("policy"))
+    dbt.check_seeds(workspace)
+    assert not workspace.warehouse.exists()
+    with duckdb.connect(str(workspace.warehouse)) as warehouse:
+        warehouse.execute("create schema seeds; create table seeds.teams as select 'vision' as team_id")
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def refusals(workspace: Workspace) -> Refusals:
+    return Refusals(workspace)
+
+
+@pytest.mark.parametrize(
+    ("chapter", "spoiled"),
+    [
+        pytest.param(chapter, spoiled, id=f"{chapter}: {spoiled.what}")
+        for chapter, all_of_it in CHAPTERS.items()
+        for spoiled in all_of_it
+    ],
+)
+def test_a_spoiled_row_is_named_with_its_remedy(refusals: Refusals, chapter: str, spoiled: Spoiled) -> None:
+    told = refusals.of(chapter)
+    for row, problem in spoiled.found.items():
+        assert spoiled.remedy in told[row, problem, f"seeds/{spoiled.seed}.csv"]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_nothing_else_is_refused_and_the_warehouse_is_byte_for_byte_the_same(refusals: Refusals, chapter: str) -> None:
+    found = {(row, problem) for row, problem, _ in refusals.of(chapter)}
+    assert found == {finding for spoiled in CHAPTERS[chapter] for finding in spoiled.found.items()}
+    assert refusals.workspace.warehouse.read_bytes() == refusals.before
+
+
+# --- files that cannot be loaded ---------------------------------------------------------------------------
+
+TEAM = "vision,Vision,,CC-1,3,2026-01-01,,Golden company"
+
+
+@pytest.mark.parametrize(
+    ("seed", "old", "new", "message"),
+    [
+        (
+            "policy/teams",
+            TEAM,
+            "vision,Vision,,CC-1,three,2026-01-01,,Golden company",
+            "seeds/policy/teams.csv, line 2, column headcount: 'three' is no whole number; write digits only",
+        ),
+        (
+            "policy/teams",
+            TEAM,
+            "vision,Vision,,CC-1,3,01.01.2026,,Golden company",
+            "line 2, column valid_from: '01.01.2026' is no day; write year-month-day",
+        ),
+        (
+            "policy/teams",
+            TEAM,
+            "vision,Vision,,CC-1,3,2026-01-01,2026-02-30,Golden company",
+            "line 2, column valid_to: '2026-02-30' is no day",
+        ),
+        (
+            "policy/teams",
+            TEAM,
+            "vision,Vision,,CC-1,3,2026-01-01,,Golden, company",
+            "seeds/policy/teams.csv, line 2: 9 cells under 8 columns, the last is ' company'",
+        ),
+        (
+            "policy/teams",
+            TEAM,
+            "vision,Vision,,CC-1,3,2026-01-01,Golden company",
+            "line 2: 7 cells under 8 columns, the last is 'Golden company'; an empty cell needs its comma",
+        ),
+        (
+            "policy/teams",
+            TEAM,
+            'vision,Vision,,CC-1,3,2026-01-01,,"Golden" company',
+            "seeds/policy/teams.csv, line 2: ',' expected after '\"'",
+        ),
+        (
+            "policy/overhead_shares",
+            "*,nlp,0.333333333,",
+            "*,nlp,0.3333333333,",
+            "seeds/policy/overhead_shares.csv, line 2, column share: '0.3333333333' is no number with at most nine",
+        ),
+        (
+            "policy/workload_rules",
+            "training,true,",
+            "training,yes,",
+            "seeds/policy/workload_rules.csv, line 2, column self_declared: 'yes' is neither true nor false",
+        ),
+        (
+            "policy/entitlements",
+            "pool_id,team_id,gpus,",
+            "pool_id,team_id,cpus,",
+            "seeds/policy/entitlements.csv, line 1: the column gpus is missing; the columns are pool_id,team_id,gpus,",
+        ),
+        (
+            "policy/entitlements",
+            "pool_id,team_id,gpus,",
+            "pool_id,team_id,cpus,",
+            "seeds/policy/entitlements.csv, line 1: there is no column cpus",
+        ),
+        (
+            "reference/gpu_models",
+            "gpu_model,vendor,memory_gib,mig_slices,tdp_watts",
+            "gpu_model,vendor,memory_gib,mig_slices,tdp_watts,vendor",
+            "seeds/reference/gpu_models.csv, line 1: the column vendor is there 2 times; keep one of them",
+        ),
+    ],
+    ids=[
+        *("a word in a number", "a day of another form", "no such day", "a cell too many", "a cell too few"),
+        *("a quote astray", "a tenth decimal", "no truth", "a missing column", "an unknown column", "a column twice"),
+    ],
+)
+def test_a_cell_that_cannot_be_loaded_is_named(refusals: Refusals, seed: str, old: str, new: str, message: str) -> None:
+    write_seeds(refusals.workspace.seeds)
+    replace(refusals.workspace.seeds, seed, old, new)
+    with pytest.raises(ApportionError) as refusal:
+        dbt.check_seeds(refusals.workspace)
+    assert message in refusal.value.message
+    assert refusal.value.remedy == "mend the cells that are named and run again"
+    assert refusals.workspace.warehouse.read_bytes() == refusals.before
+
+
+def test_text_in_another_encoding_is_named(refusals: Refusals) -> None:
+    write_seeds(refusals.workspace.seeds)
+    path = refusals.workspace.seeds / "policy" / "teams.csv"
+    path.write_bytes(path.read_bytes().replace(b"Vision", "Züri".encode("latin-1")))
+    with pytest.raises(ApportionError, match=r"teams\.csv: byte \d+ is no UTF-8; save the file as CSV in UTF-8"):
+        dbt.check_seeds(refusals.workspace)
+
+
+def test_a_missing_file_is_named_with_its_header(refusals: Refusals) -> None:
+    write_seeds(refusals.workspace.seeds)
+    (refusals.workspace.seeds / "policy" / "entitlements.csv").unlink()
+    with pytest.raises(ApportionError, match=r"lacks seeds/policy/entitlements\.csv") as refusal:
+        dbt.check_seeds(refusals.workspace)
+    assert "pool_id,team_id,gpus,valid_from,valid_to,reason" in str(refusal.value.remedy)
+
+
+# --- when it is checked ------------------------------------------------------------------------------------
+
+
+def test_what_has_passed_is_not_checked_again_until_it_changes(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[str] = []
+    scratch_warehouse = dbt.scratch_warehouse
+
+    def counted(of: Workspace, purpose: str) -> object:
+        checks.append(purpose)
+        return scratch_warehouse(of, purpose)
+
+    monkeypatch.setattr(dbt, "scratch_warehouse", counted)
+    write_seeds(workspace.seeds)
+    dbt.check_seeds(workspace)
+    assert checks == [], "the company's own seeds have passed before"
+    add(workspace.seeds, "policy/entitlements", "gpu-cloud,nlp,1,2026-01-01,,One more\n")
+    dbt.check_seeds(workspace)
+    dbt.check_seeds(workspace)
+    assert checks == ["seeds"]
+    assert not list((workspace.data / "dbt" / "scratch").iterdir()), "nothing is left of it"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "--from", str(GOLDEN.start), "--to", str(GOLDEN.end)), ("dbt", "build", "--select", "complexity_weights")],
+    ids=["run", "dbt"],
+)
+def test_no_command_lets_a_spoiled_policy_into_the_warehouse(refusals: Refusals, arguments: tuple[str, ...]) -> None:
+    workspace = refusals.workspace
+    write_seeds(workspace.seeds)
+    add(workspace.seeds, "policy/complexity_weights", "*,*,-2,2026-01-01,,Upside down\n")
+    answer = CliRunner().invoke(app, command(workspace, *arguments)[1:])
+    assert answer.exit_code == 1, answer.output
+    assert answer.output.startswith("✗ the policy is refused, and no table has changed:")
+    assert "complexity_weights.csv, row complexity_weights/*/*@2026-01-01: weight = -2" in answer.output
+    assert "→ make it 0.001 or more" in answer.output
+    assert workspace.warehouse.read_bytes() == refusals.before
+    assert not workspace.published.exists()
