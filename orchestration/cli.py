@@ -85,7 +85,8 @@ def demo(
     from datetime import timedelta
 
     from orchestration.dbt import prepare
-    from orchestration.demo import FIRST_DAY, generate
+    from orchestration.demo import FIRST_DAY, SCENARIO, generate
+    from orchestration.scenarios import scenarios_of
 
     workspace: Workspace = context.obj
     started = time.monotonic()
@@ -95,6 +96,11 @@ def demo(
     with console.status("reading the dbt project, once"):
         prepare(workspace)
     _run(workspace, FIRST_DAY, FIRST_DAY + timedelta(days=days))
+    if SCENARIO in scenarios_of(workspace):
+        week = FIRST_DAY + timedelta(days=min(days, 7))
+        console.print(f"\nWhat if the platform paid for everything idle, {FIRST_DAY} up to {week}?")
+        _simulate(workspace, SCENARIO, FIRST_DAY, week)
+    console.print(f"\nask on: apportion explain team nlp --month {FIRST_DAY:%Y-%m}")
 
 
 @app.command()
@@ -130,16 +136,7 @@ def simulate(
     end: Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")],
 ) -> None:
     """What if: work days out under another policy, beside the books, and show what would change for whom."""
-    from orchestration.dbt import Window
-    from orchestration.scenarios import print_deltas
-    from orchestration.scenarios import simulate as work_out
-
-    workspace: Workspace = context.obj
-    started = time.monotonic()
-    with console.status(f"working out {scenario}"):
-        schema = work_out(workspace, scenario, Window(start.date(), end.date()))
-    console.print(f"worked out in {time.monotonic() - started:.0f} s; the books have not changed")
-    print_deltas(workspace, schema, console)
+    _simulate(context.obj, scenario, start.date(), end.date())
 
 
 @app.command()
@@ -212,6 +209,18 @@ def dbt_command(context: typer.Context) -> None:
     if result.exception:
         raise ApportionError(f"dbt: {result.exception}", "`apportion dbt build …` takes what `dbt build …` takes")
     raise typer.Exit(0 if result.success else 1)
+
+
+def _simulate(workspace: Workspace, scenario: str, start: date, end: date) -> None:
+    from orchestration.dbt import Window
+    from orchestration.scenarios import print_deltas
+    from orchestration.scenarios import simulate as work_out
+
+    started = time.monotonic()
+    with console.status(f"working out {scenario}"):
+        schema = work_out(workspace, scenario, Window(start, end))
+    console.print(f"worked out in {time.monotonic() - started:.0f} s; the books have not changed")
+    print_deltas(workspace, schema, console)
 
 
 def _run(workspace: Workspace, start: date, end: date) -> None:

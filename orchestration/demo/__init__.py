@@ -21,7 +21,10 @@ from .slurm_files import write_slurm
 from .telemetry import write_telemetry
 from .world import build_world
 
-__all__ = ["FIRST_DAY", "generate"]
+__all__ = ["FIRST_DAY", "SCENARIO", "generate"]
+
+SCENARIO = "platform-pays-idle"
+"""The what-if of the project's own seeds that the demo shows."""
 
 MARKER = ".generated"
 """In every generated inbox, so that a real one is never mistaken for it and replaced."""

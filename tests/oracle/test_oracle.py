@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .charges import day_part
-from .compare import compare
 from .energy import energy_weights, power_draws
-from .exact import DAY, Row, matches, money, round_half_away, split
+from .exact import DAY, Row, matches, round_half_away, split
 from .example import CLOSE_ENOUGH, POOL, WORKED_EXAMPLE, Example, company, gpus, worked_example
-from .oracle import AllocationKey, Books, PoolHourKey, calculate
+from .oracle import PoolHourKey
 from .summaries import books_of, by, team_totals
 from .usage import usage_of_day
-from .workspace import SCHEMA_DAY
-from .world_choices import LONGEST_REACH
-from .worlds import World, landed, pack, random_worlds, shrink, worlds, write_workspace
+from .worlds import World, landed, worlds
 
 some_worlds = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 
@@ -294,98 +288,3 @@ def test_patterns_match_like_sql() -> None:
         assert matches(matcher, value)
     for matcher, value in (("a%", None), ("a.c", "abc"), ("A%", "abc"), ("k=v", {"j": "v"}), ("k=v", {})):
         assert not matches(matcher, value)
-
-
-# --- the tools around it -----------------------------------------------------------------------------------
-
-
-def as_sql_rows(books: Books) -> dict[str, list[Row]]:
-    midnight = Example(books.day).at(0)
-    return {
-        "fct_cost_allocations": [
-            {**key._asdict(), "usage_date": books.day, "amount": amount} for key, amount in books.allocations.items()
-        ],
-        "fct_pool_hours": [
-            {**key._asdict(), **costs._asdict(), "hour_at": midnight + timedelta(hours=key.hour)}
-            for key, costs in books.pool_hours.items()
-        ],
-        "fct_billed_costs": [
-            {**key._asdict(), **costs._asdict(), "usage_date": books.day} for key, costs in books.billed.items()
-        ],
-    }
-
-
-def test_the_comparison_names_what_differs() -> None:
-    books = books_of(worked_example("hour"))
-    rows = as_sql_rows(books)
-    assert compare(books, rows) == []
-    rows["fct_cost_allocations"][0]["amount"] += money(1)
-    rows["fct_pool_hours"].pop()
-    rows["fct_billed_costs"].append({**rows["fct_billed_costs"][0], "charge_key": "stranger"})
-    rows["fct_billed_costs"].append({**rows["fct_billed_costs"][0], "usage_date": date(2000, 1, 1)})
-    differences = compare(books, rows)
-    assert [line.split(" ")[0] for line in differences] == [
-        "fct_cost_allocations",
-        "fct_pool_hours",
-        "fct_billed_costs",
-    ]
-    assert "warehouse no row" in differences[1]
-    assert "charge_key=stranger" in differences[2]
-
-
-def days_of(row: Row) -> list[date]:
-    days = (row["valid_to"] - row["valid_from"]).days
-    return [row["valid_from"] + timedelta(days=day) for day in range(days)]
-
-
-def test_packed_worlds_do_not_meet_and_survive_the_disk(tmp_path: Path) -> None:
-    many = random_worlds(seed=7, count=24)
-    packed = pack(many)
-    write_workspace(packed, tmp_path)
-    for world in many:
-        tables = {}
-        for table in world.tables:
-            file = tmp_path / "data/landing" / table / f"date={world.day}" / "test.parquet"
-            tables[table] = pq.read_table(file, partitioning=None).to_pylist() if file.exists() else []
-        assert calculate(tables, packed.seeds, world.day) == books_of(world)
-    assert {day - world.day for world in many for row in world.seeds["adjustments"] for day in days_of(row)} > {
-        timedelta(days=-LONGEST_REACH),
-        timedelta(days=LONGEST_REACH),
-    }
-    assert (tmp_path / "data/landing/landings" / SCHEMA_DAY / "_schema.parquet").exists()
-    header, *rules = (tmp_path / "seeds/policy/payer_rules.csv").read_text().splitlines()
-    assert header.startswith("rule_order,cluster_id,account")
-    orders = [line.split(",")[0] for line in rules]
-    assert len(set(orders)) == len(orders) == len(packed.seeds["payer_rules"])
-
-
-def test_random_worlds_reach_every_kind_cause_and_component() -> None:
-    keys: set[AllocationKey] = set()
-    for world in random_worlds(seed=1, count=120):
-        keys |= books_of(world).allocations.keys()
-    assert {key.allocation_kind for key in keys} == {
-        *("direct", "idle", "shared", "unattributed"),
-        *("burst", "outcome_credit", "adjustment"),
-    }
-    assert {(key.component, key.idle_cause) for key in keys if key.idle_cause} == {
-        *((component, cause) for component in ("gpu", "cpu", "memory", "energy") for cause in ("down", "reserved")),
-        *((component, "unscheduled") for component in ("gpu", "cpu", "memory", "energy")),
-        *((component, "stranded") for component in ("gpu", "energy")),
-    }
-    assert {key.component for key in keys if key.allocation_kind == "direct"} == {
-        *("gpu", "cpu", "memory", "energy", "storage", "network", "license", "support", "other"),
-    }
-
-
-def test_shrinking_keeps_only_what_the_failure_needs() -> None:
-    world = next(world for world in random_worlds(seed=3, count=50) if len(world.tables["jobs"]) > 5)
-    culprits = world.tables["jobs"][1], world.tables["charges"][-1]
-
-    def fails(candidate: World) -> bool:
-        return culprits[0] in candidate.tables["jobs"] and culprits[1] in candidate.tables["charges"]
-
-    small = shrink(world, fails)
-    kept = {table: rows for table, rows in small.tables.items() if rows}
-    assert kept == {"jobs": [culprits[0]], "charges": [culprits[1]]}
-    assert small.seeds["cost_rules"] == []
-    assert small.seeds["pools"] == world.seeds["pools"]

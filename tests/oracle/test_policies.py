@@ -23,8 +23,6 @@ from .summaries import books_of, by, team_totals
 from .workloads import is_of
 from .worlds import landed
 
-NINE = Decimal("0.000000001")
-
 
 def rounded(*amounts: str) -> list[Decimal]:
     return [Decimal(amount) for amount in amounts]
@@ -311,7 +309,7 @@ def test_a_job_that_still_runs_has_no_outcome() -> None:
 
 
 def adjusted(**values: Any) -> dict[tuple, Decimal]:
-    """One hour: vision's job a holds 4 GPUs, its child team's job b 1, nlp's c 2 and d 1; 80 in all."""
+    """One hour: vision's job a holds 4 GPUs, its child team's b 1, nlp's c 2 and speech's d 1; 80 in all."""
     example = gpu_shop()
     example.policy("teams", team_id="children", parent_team_id="vision")
     example.policy("payer_rules", rule_order=10, account="children", team_id="children")

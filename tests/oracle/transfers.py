@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from .charges import HOURLY
 from .exact import HOUR, Interval, Row, hour_interval, most_specific, nano, overlap, round_half_away, scaled, valid_on
 from .idle import by_team, entitled_units
 from .ledger import PLATFORM, HourlyParts, Ledger, Parts, PoolHourKey, book, divide, team_payer
@@ -208,8 +207,6 @@ def book_outcome_credit(
             if policy and policy["paid_by"] == "platform":
                 windows[job_key] = life.interval, lost_window(life, policy)
     for key in direct.keys() | burst.keys():
-        if key.component not in HOURLY:
-            continue
         for payer in direct.get(key, {}).keys() | burst.get(key, {}).keys():
             if payer[3] in windows:
                 life, window = windows[payer[3]]

@@ -42,7 +42,7 @@ summed as (
 
 final as (
     select
-        '{{ env_var("APPORTION_SCENARIO", "") }}' as scenario_name,
+        '{{ this.schema }}' as scenario_schema,
         date '{{ var("window_start") }}' as first_date,
         date '{{ var("window_end") }}' as end_date,
         summed.month_date,

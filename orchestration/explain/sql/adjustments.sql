@@ -2,341 +2,267 @@
 -- They read the books as they stand before any of them.
 
 create or replace temp table books_before as
-select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, 'direct' as allocation_kind, amount
+select usage_date, pool_id, component, currency, payer, 'direct' as allocation_kind, null as idle_cause,
+    cast(null as varchar) as policy_row, true as is_recomputed, sum(amount) as amount
 from direct_parts
+group by all
 union all by name
-select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, 'direct' as allocation_kind, amount
+select usage_date, pool_id, component, currency, payer, 'direct' as allocation_kind, is_recomputed, amount
 from daily_parts
 union all by name
-select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, 'idle' as allocation_kind, amount
+select *, 'idle' as allocation_kind
 from idle_rows
 union all by name
-select usage_date, pool_id, component, currency, team_id, project_id, allocation_kind, amount
+select usage_date, pool_id, component, currency, payer, allocation_kind, true as is_recomputed, amount
 from shared_parts
 union all by name
 select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    'unattributed' as team_id,
+    usage_date, pool_id, component, currency, payer,
     'unattributed' as allocation_kind,
+    true as is_recomputed,
     cost - used_cost - down_cost - reserved_cost - stranded_cost - unscheduled_cost as amount
 from hours
+cross join (from teams where team_id = 'unattributed') as nobody
+where cost <> used_cost + down_cost + reserved_cost + stranded_cost + unscheduled_cost
 union all by name
-select usage_date, pool_id, 'gpu' as component, currency, team_id, project_id, user_name, job_key, 'burst' as allocation_kind, amount
+select usage_date, pool_id, 'gpu' as component, currency, payer, 'burst' as allocation_kind, policy_row, true as is_recomputed, amount
 from burst_parts
 union all by name
-select usage_date, pool_id, 'gpu' as component, currency, team_id, 'burst' as allocation_kind, amount
+select usage_date, pool_id, 'gpu' as component, currency, payer, 'burst' as allocation_kind, policy_row, true as is_recomputed, amount
 from lender_parts
 union all by name
-select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, 'outcome_credit' as allocation_kind, amount
+select *, 'outcome_credit' as allocation_kind
 from outcome_rows
 union all by name
-select usage_date, pool_id, component, currency, 'platform' as team_id, 'outcome_credit' as allocation_kind, -amount as amount
-from outcome_rows;
+select
+    usage_date, pool_id, component, currency, platform.payer, policy_row, is_recomputed,
+    'outcome_credit' as allocation_kind,
+    -amount as amount
+from outcome_rows
+cross join (from teams where team_id = 'platform') as platform;
 
--- grain: one row per day and adjustment valid on it, and per team that its scope covers (none: any team)
-create or replace temp table adjustment_scopes as
-with recursive covered as (
-    select usage_date, team_id as ancestor_team_id, team_id, 1 as level
+create or replace temp table adjustments as
+select
+    row_number() over () as adjustment,
+    usage_date,
+    adjustments.* exclude (reason, approved_by),
+    policy_name('adjustments', adjustment_id, valid_from) as policy_row
+from days
+inner join seeds.adjustments as adjustments on is_valid(valid_from, valid_to, usage_date);
+
+-- grain: one row per adjustment and row of the books in its scope (or, with no cost, GPU time held in its scope)
+create or replace temp table in_scope as
+with recursive below as (
+    select usage_date, team_id as top_team_id, team_id, 1 as level
     from core.fct_team_days
     semi join days using (usage_date)
     union all
-    select covered.usage_date, covered.ancestor_team_id, teams.team_id, covered.level + 1
-    from covered
+    select below.usage_date, below.top_team_id, teams.team_id, below.level + 1
+    from below
     inner join core.fct_team_days as teams
-        on covered.usage_date = teams.usage_date and covered.team_id = teams.parent_team_id
-    where covered.level < 20
+        on below.usage_date = teams.usage_date and below.team_id = teams.parent_team_id
+    where below.level < 20
+),
+
+-- A team covers the teams below it.
+covered as (
+    select adjustment, below.team_id
+    from adjustments
+    inner join below on adjustments.usage_date = below.usage_date and adjustments.team_id = below.top_team_id
+),
+
+candidates as (
+    select usage_date, pool_id, component, currency, payer, allocation_kind, amount as cost, 0::hugeint as gpu_held
+    from books_before
+    union all
+    select usage_date, pool_id, component, null as currency, payer, 'held' as allocation_kind, 0 as cost, sum(quantity) as gpu_held
+    from held
+    where component = 'gpu'
+    group by all
 )
 
 select
-    days.usage_date,
-    adjustments.* exclude (reason, approved_by),
-    policy_name('adjustments', adjustments.adjustment_id, adjustments.valid_from) as policy_row,
-    covered.team_id as covered_team_id
-from days
-inner join seeds.adjustments as adjustments on is_valid(adjustments.valid_from, adjustments.valid_to, days.usage_date)
-left join covered on days.usage_date = covered.usage_date and adjustments.team_id = covered.ancestor_team_id;
+    adjustment,
+    adjustments.adjustment_kind,
+    usage_date,
+    rows.pool_id,
+    rows.component,
+    coalesce(rows.currency, adjustments.currency) as currency,
+    rows.payer,
+    payers.team_id,
+    payers.project_id,
+    rows.cost,
+    rows.gpu_held
+from adjustments
+inner join candidates as rows using (usage_date)
+inner join payers using (payer)
+left join core.fct_job_days as jobs using (usage_date, job_key)
+where
+    case adjustments.adjustment_kind
+        when 'percent' then rows.allocation_kind <> 'held'
+        when 'rate' then rows.component = 'gpu'
+        -- An amount looks at the books only to find the payers of a class.
+        else rows.allocation_kind = 'direct' and adjustments.team_id is null and adjustments.project_id is null
+    end
+    and (
+        adjustments.adjustment_kind = 'amount'
+        or (
+            coalesce(adjustments.pool_id, rows.pool_id) = rows.pool_id
+            and coalesce(adjustments.component, rows.component) = rows.component
+            and coalesce(adjustments.currency, rows.currency) = coalesce(rows.currency, adjustments.currency)
+        )
+    )
+    and (adjustments.project_id is null or adjustments.project_id = payers.project_id)
+    and (adjustments.workload_class is null or adjustments.workload_class = jobs.workload_class)
+    and (
+        adjustments.team_id is null or (adjustment, payers.team_id) in (select (adjustment, team_id) from covered)
+    );
 
-create or replace temp macro covers(scope_team, team, scope_project, project, scope_class, class, scope_pool, pool) as
-    (scope_team is null or scope_team = team)
-    and (scope_project is null or scope_project = project)
-    and (scope_class is null or scope_class = class)
-    and (scope_pool is null or scope_pool = pool);
-
--- What the scope's payers get, before anybody funds it.
-create or replace temp table adjustment_parts as
-with classes as (
-    select usage_date, job_key, workload_class from core.fct_job_days semi join days using (usage_date)
-),
-
-books as (
-    select books_before.*, classes.workload_class
-    from books_before
-    left join classes using (usage_date, job_key)
-),
-
-gpu_use as (
-    select held.*, classes.workload_class
-    from held
-    left join classes using (usage_date, job_key)
-    where held.component = 'gpu'
-),
-
--- Unnamed teams are covered by an empty team_id, named ones by the teams below them.
-in_scope as (
-    select
-        scopes.usage_date,
-        scopes.adjustment_id,
-        books.pool_id,
-        books.component,
-        books.currency,
-        books.team_id,
-        books.project_id,
-        books.user_name,
-        books.job_key,
-        books.amount as cost,
-        0::hugeint as gpu_held
-    from adjustment_scopes as scopes
-    inner join books
-        on
-            scopes.usage_date = books.usage_date
-            and covers(
-                case when scopes.team_id is not null then coalesce(scopes.covered_team_id, '') end, books.team_id,
-                scopes.project_id, books.project_id, scopes.workload_class, books.workload_class, scopes.pool_id, books.pool_id
-            )
-            and coalesce(scopes.currency, books.currency) = books.currency
-            and coalesce(scopes.component, books.component) = books.component
-    where
-        scopes.adjustment_kind = 'percent' or (scopes.adjustment_kind = 'rate' and books.component = 'gpu')
-    union all by name
-    select
-        scopes.usage_date,
-        scopes.adjustment_id,
-        gpu_use.pool_id,
-        'gpu' as component,
-        scopes.currency,
-        gpu_use.team_id,
-        gpu_use.project_id,
-        gpu_use.user_name,
-        gpu_use.job_key,
-        0 as cost,
-        gpu_use.quantity as gpu_held
-    from adjustment_scopes as scopes
-    inner join gpu_use
-        on
-            scopes.usage_date = gpu_use.usage_date
-            and covers(
-                case when scopes.team_id is not null then coalesce(scopes.covered_team_id, '') end, gpu_use.team_id,
-                scopes.project_id, gpu_use.project_id, scopes.workload_class, gpu_use.workload_class,
-                scopes.pool_id, gpu_use.pool_id
-            )
-    where scopes.adjustment_kind = 'rate'
-),
-
-payers as (
-    select
-        usage_date, adjustment_id, pool_id, component, currency, team_id, project_id, user_name, job_key,
-        sum(cost) as cost,
-        sum(gpu_held) as gpu_held
-    from in_scope
-    group by all
-),
-
-adjustments as (
-    select distinct * exclude (covered_team_id) from adjustment_scopes
-),
-
-scoped as (
-    select
-        payers.*,
-        adjustments.adjustment_kind,
-        adjustments.value,
-        sum(payers.cost) over scope as scope_cost,
-        sum(payers.gpu_held) over scope as scope_held
-    from payers
-    inner join adjustments using (usage_date, adjustment_id)
-    window scope as (partition by usage_date, adjustment_id, payers.pool_id, payers.component, payers.currency)
-),
+create or replace temp table scope_payers as
+select adjustment, pool_id, component, currency, payer, sum(cost) as cost, sum(gpu_held) as gpu_held
+from in_scope
+where adjustment_kind <> 'amount'
+group by all;
 
 -- An amount belongs to the project or team that it names; one for a class, to those whose jobs are of the class.
-class_payers as (
-    select
-        usage_date,
-        adjustment_id,
-        team_id,
-        project_id,
-        nano(greatest(sum(reported), 0)) as weight
-    from (
-        select
-            costs.usage_date,
-            costs.adjustment_id,
-            costs.team_id,
-            costs.project_id,
-            share(
-                costs.amount,
-                nano(coalesce(
-                    rates.rate_to_reporting, case when costs.currency = getvariable('reporting_currency') then 1 else 0 end
-                )),
-                nano(1)
-            ) as reported
-        from (
-            select
-                books.usage_date,
-                adjustments.adjustment_id,
-                books.team_id,
-                books.project_id,
-                books.currency,
-                sum(books.amount) as amount
-            from books
-            inner join adjustments
-                on books.usage_date = adjustments.usage_date and books.workload_class = adjustments.workload_class
-            where
-                adjustments.adjustment_kind = 'amount'
-                and adjustments.team_id is null
-                and adjustments.project_id is null
-                and books.allocation_kind = 'direct'
-                and books.team_id <> 'platform'
-            group by all
-        ) as costs
-        left join seeds.currencies as rates
-            on costs.currency = rates.currency and is_valid(rates.valid_from, rates.valid_to, costs.usage_date)
-    )
+create or replace temp table amount_payers as
+with class_costs as (
+    select adjustment, usage_date, currency, team_id, project_id, sum(cost) as amount
+    from in_scope
+    where adjustment_kind = 'amount' and team_id <> 'platform'
     group by all
-    having weight > 0
 ),
 
-amounts as (
+class_payers as (
     select
-        adjustments.usage_date,
-        adjustments.adjustment_id,
-        adjustments.adjustment_kind,
-        adjustments.value,
-        'none' as pool_id,
-        'other' as component,
+        adjustment,
+        class_costs.team_id,
+        class_costs.project_id,
+        nano(greatest(sum(share(amount, rate_of(class_costs.currency, rate_to_reporting), nano(1))), 0)) as weight
+    from class_costs
+    left join seeds.currencies as rates
+        on class_costs.currency = rates.currency and is_valid(rates.valid_from, rates.valid_to, usage_date)
+    group by all
+),
+
+given as (
+    select
+        adjustments.adjustment,
         adjustments.currency,
         coalesce(projects.team_id, adjustments.team_id, class_payers.team_id, 'platform') as team_id,
         coalesce(adjustments.project_id, class_payers.project_id) as project_id,
-        share(
-            adjustments.value,
-            cast(adjustments.usage_date - adjustments.valid_from + 1 as hugeint),
-            cast(adjustments.valid_to - adjustments.valid_from as hugeint)
-        ) - share(
-            adjustments.value,
-            cast(adjustments.usage_date - adjustments.valid_from as hugeint),
-            cast(adjustments.valid_to - adjustments.valid_from as hugeint)
-        ) as whole,
         coalesce(class_payers.weight, 1) as weight
     from adjustments
     left join core.fct_project_days as projects
         on adjustments.usage_date = projects.usage_date and adjustments.project_id = projects.project_id
-    left join class_payers
-        on adjustments.usage_date = class_payers.usage_date and adjustments.adjustment_id = class_payers.adjustment_id
+    left join class_payers on adjustments.adjustment = class_payers.adjustment and class_payers.weight > 0
     where adjustments.adjustment_kind = 'amount'
-),
+)
 
-weighted as (
+select given.adjustment, 'none' as pool_id, 'other' as component, given.currency, payers.payer, given.weight
+from given
+inner join payers
+    on
+        given.team_id = payers.team_id
+        and given.project_id is not distinct from payers.project_id
+        and payers.user_name is null
+        and payers.job_key is null;
+
+-- The whole of a percentage, of a rate or of an amount's day, rounded once.
+create or replace temp table adjustment_pots as
+with places as (
     select
-        scoped.*,
-        case adjustment_kind
-            when 'percent' then share(
-                case when value < 0 then -1 else 1 end * scope_cost, nano(abs(value)), nano(100)
-            )
-            else share(value, scope_held, 90720000000::hugeint)
-        end as whole,
-        greatest(
-            case adjustment_kind
-                when 'percent' then nano(cost) * cast(sign(scope_cost) as hugeint)
-                else gpu_held
-            end,
-            0
-        ) as weight
-    from scoped
+        adjustment, pool_id, component, currency,
+        sum(cost) as scope_cost,
+        sum(gpu_held) as scope_held
+    from scope_payers
+    group by all
     union all by name
-    select * from amounts
-),
-
-running as (
-    select
-        weighted.*,
-        sum(weight) over (
-            partition by usage_date, adjustment_id, pool_id, component, currency
-            order by team_id, project_id, user_name, job_key
-            rows unbounded preceding
-        ) as running,
-        sum(weight) over (partition by usage_date, adjustment_id, pool_id, component, currency) as total
-    from weighted
+    select distinct adjustment, pool_id, component, currency
+    from amount_payers
 )
 
 select
-    running.*,
-    adjustments.policy_row,
+    row_number() over () as pot,
+    places.*,
+    adjustments.usage_date,
+    adjustments.adjustment_kind,
+    adjustments.value,
     adjustments.funded_by,
-    coalesce(part(whole, weight, running, total), 0)
-    - case when running.adjustment_kind = 'rate' then running.cost else 0 end as amount
-from running
-inner join adjustments using (usage_date, adjustment_id);
+    adjustments.policy_row,
+    case adjustments.adjustment_kind
+        when 'percent' then share(case when value < 0 then -1 else 1 end * scope_cost, nano(abs(value)), nano(100))
+        when 'rate' then share(value, scope_held, 90720000000)
+        else
+            share(value, (usage_date - valid_from + 1)::hugeint, (valid_to - valid_from)::hugeint)
+            - share(value, (usage_date - valid_from)::hugeint, (valid_to - valid_from)::hugeint)
+    end as whole
+from places
+inner join adjustments using (adjustment);
+
+create or replace temp view adjustment_claims as
+select
+    pot,
+    null as place,
+    payer,
+    case adjustment_kind when 'percent' then nano(cost) * sign(scope_cost)::hugeint else gpu_held end as weight,
+    case adjustment_kind when 'rate' then cost else 0 end as less
+from scope_payers
+inner join adjustment_pots using (adjustment, pool_id, component, currency)
+union all
+select pot, null as place, payer, weight, 0 as less
+from amount_payers
+inner join adjustment_pots using (adjustment, pool_id, component, currency);
+
+create or replace temp table adjustment_parts as
+select * replace (coalesce(amount, 0) - less as amount)
+from split('adjustment_pots', 'adjustment_claims');
 
 -- The other side: the platform, a team, or all teams outside of the scope by their direct cost in the same place.
-create or replace temp table funding_parts as
-with totals as (
-    select usage_date, adjustment_id, pool_id, component, currency, policy_row, funded_by, sum(amount) as whole
-    from adjustment_parts
-    group by all
-),
+create or replace temp table funding_pots as
+select pot, usage_date, pool_id, component, currency, policy_row, funded_by, sum(amount) as whole
+from adjustment_parts
+group by all;
 
-scope_teams as (
-    select distinct usage_date, adjustment_id, pool_id, component, currency, team_id from adjustment_parts
-),
-
-direct_costs as (
+create or replace temp view funding_claims as
+with direct_costs as (
     select usage_date, pool_id, component, currency, team_id, nano(sum(amount)) as weight
     from books_before
+    inner join payers using (payer)
     where allocation_kind = 'direct' and team_id <> 'platform'
     group by all
     union all by name
-    select weights.usage_date, 'none' as pool_id, 'other' as component, currency, weights.team_id, sum(weights.weight) as weight
-    from overhead_weights as weights
-    cross join (select distinct currency from totals where pool_id = 'none')
-    where weights.base = 'direct_cost'
+    select usage_date, 'none' as pool_id, 'other' as component, currency, team_id, sum(weight) as weight
+    from overhead_weights
+    cross join (select distinct currency from funding_pots where pool_id = 'none')
+    where base = 'direct_cost'
     group by all
 ),
 
 others as (
-    select totals.*, direct_costs.team_id, direct_costs.weight
-    from totals
+    select pot, direct_costs.team_id, weight
+    from funding_pots
     inner join direct_costs using (usage_date, pool_id, component, currency)
-    anti join scope_teams
-        on
-            totals.usage_date = scope_teams.usage_date
-            and totals.adjustment_id = scope_teams.adjustment_id
-            and totals.pool_id = scope_teams.pool_id
-            and totals.component = scope_teams.component
-            and totals.currency = scope_teams.currency
-            and direct_costs.team_id = scope_teams.team_id
-    where totals.funded_by = 'all' and direct_costs.weight > 0
+    where
+        funded_by = 'all'
+        and weight > 0
+        and (pot, direct_costs.team_id) not in (
+            select (pot, payers.team_id) from adjustment_parts inner join payers using (payer)
+        )
 ),
 
-weighted as (
+funders as (
     select * from others
-    union all by name
-    select totals.*, case when funded_by = 'all' then 'platform' else funded_by end as team_id, 1 as weight
-    from totals
-    anti join others using (usage_date, adjustment_id, pool_id, component, currency)
-),
-
-running as (
-    select
-        weighted.*,
-        sum(weight) over (
-            partition by usage_date, adjustment_id, pool_id, component, currency order by team_id rows unbounded preceding
-        ) as running,
-        sum(weight) over (partition by usage_date, adjustment_id, pool_id, component, currency) as total
-    from weighted
+    union all
+    select pot, case when funded_by = 'all' then 'platform' else funded_by end as team_id, 1 as weight
+    from funding_pots
+    where pot not in (select pot from others)
 )
 
-select
-    running.*,
-    -part(whole, weight, running, total) as amount
-from running;
+select pot, null as place, payer, weight
+from funders
+inner join teams using (team_id);
+
+create or replace temp table funding_parts as
+select * replace (-amount as amount)
+from split('funding_pots', 'funding_claims');

@@ -7,12 +7,17 @@ create or replace temp macro nano(amount) as cast(cast(amount as decimal(38, 9))
 
 create or replace temp macro money(nanos) as cast(cast(nanos as decimal(38, 0)) * 0.000000001 as decimal(38, 9));
 
--- Whole units first, then what is left with the decimals, as one divides by hand: it stays below 128 bits.
+-- amount × running ÷ total with the amount doubled, so that half a unit can be added before the division. Large totals
+-- are divided whole units first and decimals then, as one does by hand: it stays below 128 bits.
 create or replace temp macro divided(doubled, running, total) as
-    (doubled // 1000000000 * running) // (2 * total) * 1000000000
-    + (
-        (doubled // 1000000000 * running) % (2 * total) * 1000000000 + doubled % 1000000000 * running + total
-    ) // (2 * total);
+    case
+        when total < 1000000000000000000 then (doubled * running + total) // (2 * total)
+        else
+            (doubled // 1000000000 * running) // (2 * total) * 1000000000
+            + (
+                (doubled // 1000000000 * running) % (2 * total) * 1000000000 + doubled % 1000000000 * running + total
+            ) // (2 * total)
+    end;
 
 -- amount × running ÷ total, rounded half away from zero to nine decimals; absent for a total of 0.
 create or replace temp macro share(amount, running, total) as
@@ -22,12 +27,33 @@ create or replace temp macro share(amount, running, total) as
 create or replace temp macro whole_share(amount, running, total) as
     (2 * amount * running + total) // (2 * nullif(total, 0));
 
--- What one payer gets: the difference of neighbouring running shares.
-create or replace temp macro part(amount, weight, running, total) as
-    share(amount, running, total) - share(amount, running - weight, total);
+-- The split. `pots` are amounts to be divided (pot, whole), `claims` what is asked of them (pot, place, payer, weight).
+-- Claims stand in the order of place and payer, and each gets the difference of neighbouring running shares.
+create or replace temp macro split(pots, claims) as table
+with running as (
+    select
+        claims.* replace (greatest(cast(weight as hugeint), 0) as weight),
+        sum(greatest(cast(weight as hugeint), 0)) over (
+            partition by pot order by place, payer rows unbounded preceding
+        ) as running
+    from query_table(claims) as claims
+),
+
+totals as (
+    select pot, sum(weight) as total from running group by pot
+)
+
+select
+    *,
+    share(whole, running, total) - share(whole, running - weight, total) as amount
+from running
+inner join totals using (pot)
+inner join query_table(pots) as pots using (pot);
 
 create or replace temp macro is_valid(valid_from, valid_to, day) as
     coalesce(valid_from, date '0001-01-01') <= day and day < coalesce(valid_to, date '9999-12-31');
 
 create or replace temp macro policy_name(seed, named, valid_from) as
     seed || '/' || named || '@' || coalesce(cast(valid_from as varchar), '');
+
+create or replace temp macro gpu_units(gpus) as cast(round(gpus * 25200) as hugeint);

@@ -1,10 +1,11 @@
 -- What each idle cause cost, and by which rule whom it is charged to.
--- Rules that the facts cannot answer are taken from the books, and said so: who reserved which node, and the energy
--- that teams drew where its weight is no energy.
+-- What the facts cannot answer is taken from the books, and said so: who reserved which node, and the energy that teams
+-- drew where its weight is no energy.
 
 create or replace temp table idle_costs as
 with causes as (
     select
+        slot,
         usage_date,
         hour_at,
         pool_id,
@@ -23,7 +24,7 @@ with causes as (
 ),
 
 cells as (
-    select distinct usage_date, pool_id, idle_cause from causes
+    select distinct usage_date, pool_id, idle_cause from causes where idle_cost <> 0
 ),
 
 rules as (
@@ -50,325 +51,201 @@ rules as (
 )
 
 select
-    causes.usage_date,
-    case when rules.idle_rule like '%/hour' then causes.hour_at end as hour_at,
-    causes.pool_id,
-    causes.component,
-    causes.currency,
-    causes.idle_cause,
-    rules.idle_rule,
+    usage_date,
+    case when idle_rule like '%/hour' then hour_at end as hour_at,
+    case when idle_rule like '%/hour' then slot end as slot,
+    pool_id,
+    component,
+    currency,
+    idle_cause,
+    idle_rule,
     rules.policy_row,
     methods.idle_ceiling,
     methods.policy_row as ceiling_row,
-    rules.idle_rule = 'owner/hour'
+    idle_rule = 'owner/hour'
     or (
-        causes.component = 'energy'
+        component = 'energy'
         and (
-            (rules.idle_rule = 'peak/day' and (methods.method = 'time' or methods.intensity_metric is not null))
-            or (rules.idle_rule = 'even/day' and methods.intensity_metric is not null)
+            (idle_rule = 'peak/day' and (methods.method = 'time' or methods.intensity_metric is not null))
+            or (idle_rule = 'even/day' and methods.intensity_metric is not null)
         )
     ) as is_unknown,
-    cast(sum(causes.idle_cost) as decimal(38, 9)) as whole
+    cast(sum(idle_cost) as decimal(38, 9)) as whole
 from causes
 inner join rules using (usage_date, pool_id, idle_cause)
 inner join methods using (usage_date, pool_id, component)
-where causes.idle_cost <> 0
+where idle_cost <> 0
 group by all;
 
--- grain: one row per day, hour (none: the day), pool, component, rule, step and payer. Only `peak` has more than one step.
-create or replace temp table idle_weights as
-with asked_for as (
-    select distinct usage_date, pool_id, component, idle_rule from idle_costs where not is_unknown
-),
+-- A ceiling looks at all causes together, so where one of them is unknown, all are.
+create or replace temp table idle_unknown as
+select distinct cells.usage_date, cells.pool_id, cells.component, cells.currency, cells.idle_cause
+from idle_costs as cells
+inner join (from idle_costs where is_unknown) as unknown using (usage_date, pool_id, component, currency)
+where cells.idle_cause = unknown.idle_cause or unknown.idle_ceiling is not null;
 
-peaks as (
-    select
-        usage_date,
-        pool_id,
-        component,
-        idle_rule,
-        team_id,
-        max(quantity) as demand
-    from (
-        select asked_for.*, held.hour_at, held.team_id, sum(held.quantity) as quantity
-        from asked_for
-        inner join held using (usage_date, pool_id, component)
-        where asked_for.idle_rule in ('peak/day', 'even/day')
-        group by all
-    )
+create or replace temp table idle_known as
+select row_number() over () as pot, idle_costs.*
+from idle_costs
+anti join idle_unknown using (usage_date, pool_id, component, currency, idle_cause);
+
+-- What each team held in its highest hour of the day.
+create or replace temp table peaks as
+select usage_date, pool_id, component, team_id, max(quantity) as demand
+from (
+    select usage_date, hour_at, pool_id, component, team_id, sum(quantity) as quantity
+    from held
+    semi join (from idle_known where idle_rule in ('even/day', 'peak/day')) as asked_for using (usage_date, pool_id, component)
     group by all
+)
+group by all;
+
+-- The airport game: the cost goes over the steps from one demand to the next higher, each is paid by all who reach it.
+create or replace temp view peak_pots as
+from idle_known where idle_rule = 'peak/day';
+
+create or replace temp view peak_steps as
+select
+    pot,
+    demand as place,
+    null as payer,
+    demand - lag(demand, 1, 0) over (partition by pot order by demand) as weight
+from (select distinct pot, demand from peak_pots inner join peaks using (usage_date, pool_id, component));
+
+create or replace temp table idle_pots as
+select *, cast(null as hugeint) as step
+from idle_known
+where idle_rule <> 'peak/day' or (usage_date, pool_id, component) not in (select (usage_date, pool_id, component) from peaks)
+union all by name
+select
+    * exclude (pot, place, payer, weight, running, total, whole, amount),
+    -- Behind the numbers of all other pots.
+    row_number() over () + (select count(*) from idle_known) as pot,
+    place as step,
+    amount as whole
+from split('peak_pots', 'peak_steps');
+
+create or replace temp table idle_claims as
+with busy_slots as (
+    select distinct slot from held where weight > 0
 ),
 
-steps as (
-    select
-        usage_date,
-        pool_id,
-        component,
-        demand as step,
-        demand - lag(demand, 1, 0) over (partition by usage_date, pool_id, component order by demand) as step_weight
-    from (select distinct usage_date, pool_id, component, demand from peaks where idle_rule = 'peak/day')
-),
-
-by_job as (
-    select asked_for.*, cast(null as timestamp) as hour_at, team_id, project_id, user_name, job_key, sum(weight) as weight
-    from asked_for
-    inner join held using (usage_date, pool_id, component)
-    where idle_rule like 'proportional/%'
-    group by all
+claims as (
+    -- In hours without use, the day's users pay.
+    select pot, held_by_day.payer, held_by_day.weight
+    from idle_pots
+    inner join held_by_day using (usage_date, pool_id, component)
+    where
+        idle_rule = 'proportional/day'
+        or (idle_rule = 'proportional/hour' and slot not in (select slot from busy_slots))
     union all by name
-    select asked_for.*, hour_at, team_id, project_id, user_name, job_key, weight
-    from asked_for
-    inner join held using (usage_date, pool_id, component)
+    select pot, held.payer, held.weight
+    from idle_pots
+    inner join held using (slot)
     where idle_rule = 'proportional/hour'
-),
-
-by_team as (
-    select usage_date, pool_id, component, idle_rule, team_id, 1 as weight
-    from peaks
-    where idle_rule = 'even/day'
     union all by name
-    select asked_for.*, team_id, cast(round(gpus * 25200) as hugeint) as weight
-    from asked_for
+    select pot, teams.payer, 1 as weight
+    from idle_pots
+    inner join peaks using (usage_date, pool_id, component)
+    inner join teams using (team_id)
+    where idle_rule = 'even/day' or (idle_rule = 'peak/day' and demand >= step)
+    union all by name
+    select
+        pot,
+        teams.payer,
+        gpu_units(gpus) as weight,
+        policy_name('entitlements', pool_id || '/' || team_id, valid_from) as weight_row
+    from idle_pots
     inner join seeds.entitlements using (pool_id)
+    inner join teams using (team_id)
     where idle_rule = 'entitlement/day' and is_valid(valid_from, valid_to, usage_date)
     union all by name
-    select asked_for.*, owner_team_id as team_id, 1 as weight
-    from asked_for
-    inner join core.fct_pool_days using (usage_date, pool_id)
-    where idle_rule = 'owner/day' and owner_team_id is not null
+    select pot, teams.payer, 1 as weight
+    from idle_pots
+    inner join core.fct_pool_days as pools using (usage_date, pool_id)
+    inner join teams on pools.owner_team_id = teams.team_id
+    where idle_rule = 'owner/day'
 )
 
-select *, 1 as step, 1 as step_weight from by_job where weight > 0
+select *, null as place
+from claims
+where weight > 0
 union all by name
-select *, 1 as step, 1 as step_weight from by_team where weight > 0
-union all by name
-select usage_date, pool_id, component, idle_rule, team_id, 1 as weight, step, step_weight
-from steps
-inner join peaks using (usage_date, pool_id, component)
-where idle_rule = 'peak/day' and step <= demand;
+select pot, teams.payer, 1 as weight
+from idle_pots
+cross join (from teams where team_id = 'platform') as teams
+where pot not in (select pot from claims where weight > 0);
 
-create or replace temp table idle_uncapped as
-with costs as (
-    select
-        idle_costs.*,
-        -- Whose weights count: those of the hour if it has any, else those of the day.
-        case
-            when (usage_date, pool_id, component, idle_rule, hour_at) in (
-                select (usage_date, pool_id, component, idle_rule, hour_at) from idle_weights
-            ) then hour_at
-        end as weight_hour_at
-    from idle_costs
-    where not is_unknown
-),
-
-steps as (
-    select distinct usage_date, pool_id, component, idle_rule, hour_at as weight_hour_at, step, step_weight
-    from idle_weights
-),
-
-stepped as (
-    select
-        costs.*,
-        steps.step,
-        steps.step_weight,
-        sum(steps.step_weight) over (
-            partition by costs.usage_date, costs.hour_at, costs.pool_id, costs.component, costs.currency, costs.idle_cause
-            order by steps.step
-            rows unbounded preceding
-        ) as running_step,
-        sum(steps.step_weight) over (
-            partition by costs.usage_date, costs.hour_at, costs.pool_id, costs.component, costs.currency, costs.idle_cause
-        ) as total_step
-    from costs
-    left join steps
-        on
-            costs.usage_date = steps.usage_date
-            and costs.pool_id = steps.pool_id
-            and costs.component = steps.component
-            and costs.idle_rule = steps.idle_rule
-            and costs.weight_hour_at is not distinct from steps.weight_hour_at
-),
-
-weighted as (
-    select
-        stepped.* exclude (whole, step_weight, running_step, total_step),
-        coalesce(part(stepped.whole, stepped.step_weight, stepped.running_step, stepped.total_step), stepped.whole) as whole,
-        coalesce(weights.team_id, 'platform') as team_id,
-        weights.project_id,
-        weights.user_name,
-        weights.job_key,
-        coalesce(weights.weight, 1) as weight
-    from stepped
-    left join idle_weights as weights
-        on
-            stepped.usage_date = weights.usage_date
-            and stepped.pool_id = weights.pool_id
-            and stepped.component = weights.component
-            and stepped.idle_rule = weights.idle_rule
-            and stepped.step = weights.step
-            and stepped.weight_hour_at is not distinct from weights.hour_at
-),
-
-running as (
-    select
-        weighted.*,
-        sum(weight) over (
-            partition by usage_date, hour_at, pool_id, component, currency, idle_cause, step
-            order by team_id, project_id, user_name, job_key
-            rows unbounded preceding
-        ) as running,
-        sum(weight) over (
-            partition by usage_date, hour_at, pool_id, component, currency, idle_cause, step
-        ) as total
-    from weighted
-)
-
-select
-    running.*,
-    part(whole, weight, running, total) as amount
-from running;
-
--- What the facts cannot answer. A ceiling looks at all causes together, so there the whole of them is unknown.
-create or replace temp table idle_unknown as
-select distinct
-    cells.usage_date,
-    cells.pool_id,
-    cells.component,
-    cells.currency,
-    cells.idle_cause
-from idle_costs as cells
-inner join idle_costs as unknown
-    on
-        unknown.is_unknown
-        and cells.usage_date = unknown.usage_date
-        and cells.pool_id = unknown.pool_id
-        and cells.component = unknown.component
-        and cells.currency = unknown.currency
-        and (cells.idle_cause = unknown.idle_cause or unknown.idle_ceiling is not null);
+create or replace temp table idle_parts as
+from split('idle_pots', 'idle_claims');
 
 -- A ceiling says which share of the pool's cost its users pay as idle at most; the platform pays the rest.
-create or replace temp table idle_capped as
+create or replace temp table ceiling_claims as
 with costs as (
-    select usage_date, pool_id, component, currency, sum(cost) as cost from hours group by all
-),
-
-rows as (
-    select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        idle_cause,
-        idle_rule,
-        policy_row,
-        idle_ceiling,
-        ceiling_row,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        sum(amount) as uncapped
-    from idle_uncapped
-    anti join idle_unknown using (usage_date, pool_id, component, currency, idle_cause)
-    where idle_ceiling is not null and team_id <> 'platform'
+    select usage_date, pool_id, component, currency, sum(cost) as cost
+    from hours
     group by all
 ),
 
-exceeded as (
+charged as (
     select
-        rows.*,
-        costs.cost,
-        share(costs.cost, nano(rows.idle_ceiling), nano(1)) as whole,
-        greatest(nano(rows.uncapped), 0) as weight,
-        sum(rows.uncapped) over (partition by usage_date, pool_id, component, currency) as charged
-    from rows
-    inner join costs using (usage_date, pool_id, component, currency)
-    qualify
-        costs.cost > 0 and nano(charged) * 1000000000 > nano(costs.cost) * nano(rows.idle_ceiling)
-),
-
-running as (
-    select
-        exceeded.*,
-        sum(weight) over (
-            partition by usage_date, pool_id, component, currency
-            order by idle_cause, team_id, project_id, user_name, job_key
-            rows unbounded preceding
-        ) as running,
-        sum(weight) over (partition by usage_date, pool_id, component, currency) as total
-    from exceeded
+        usage_date, pool_id, component, currency, idle_cause, policy_row, idle_ceiling, ceiling_row, payer,
+        sum(amount) as uncapped
+    from idle_parts
+    where idle_ceiling is not null and payer not in (select payer from teams where team_id = 'platform')
+    group by all
 )
 
 select
-    running.*,
-    part(whole, weight, running, total) as amount
-from running;
+    dense_rank() over (order by usage_date, pool_id, component, currency) as pot,
+    idle_cause as place,
+    charged.*,
+    cost,
+    nano(uncapped) as weight
+from charged
+inner join costs using (usage_date, pool_id, component, currency)
+qualify
+    cost > 0
+    and nano(sum(uncapped) over (partition by usage_date, pool_id, component, currency)) * 1000000000
+    > nano(cost) * nano(idle_ceiling);
+
+create or replace temp view ceiling_pots as
+select distinct pot, share(cost, nano(idle_ceiling), nano(1)) as whole
+from ceiling_claims;
+
+create or replace temp table ceiling_parts as
+from split('ceiling_pots', 'ceiling_claims');
 
 -- grain: one row per day, pool, component, currency, cause, payer and policy row: the idle rows of the books
 create or replace temp table idle_rows as
 select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    idle_cause,
-    team_id,
-    project_id,
-    user_name,
-    job_key,
-    policy_row,
+    usage_date, pool_id, component, currency, idle_cause, payer, policy_row,
     true as is_recomputed,
     sum(amount) as amount
-from idle_uncapped
-anti join idle_unknown using (usage_date, pool_id, component, currency, idle_cause)
+from idle_parts
 where
-    team_id = 'platform'
+    payer in (select payer from teams where team_id = 'platform')
     or (usage_date, pool_id, component, currency) not in (
-        select (usage_date, pool_id, component, currency) from idle_capped
+        select (usage_date, pool_id, component, currency) from ceiling_parts
     )
 group by all
 union all by name
-select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    idle_cause,
-    team_id,
-    project_id,
-    user_name,
-    job_key,
-    policy_row,
-    true as is_recomputed,
-    amount
-from idle_capped
+select usage_date, pool_id, component, currency, idle_cause, payer, policy_row, true as is_recomputed, amount
+from ceiling_parts
 union all by name
 select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    idle_cause,
-    'platform' as team_id,
+    usage_date, pool_id, component, currency, idle_cause,
+    (select payer from teams where team_id = 'platform') as payer,
     ceiling_row as policy_row,
     true as is_recomputed,
     sum(uncapped - amount) as amount
-from idle_capped
+from ceiling_parts
 group by all
 union all by name
 select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    idle_cause,
-    team_id,
-    project_id,
-    user_name,
-    job_key,
-    policy_row,
+    usage_date, pool_id, component, currency, idle_cause, payer, policy_row,
     false as is_recomputed,
     amount
-from core.fct_cost_allocations
+from booked
 inner join idle_unknown using (usage_date, pool_id, component, currency, idle_cause)
 where allocation_kind = 'idle';

@@ -38,6 +38,7 @@ policies as (
 
 lost as (
     select
+        payer,
         policies.*,
         least(
             elapsed_ms,
@@ -45,78 +46,73 @@ lost as (
             coalesce(max_lost_ms, elapsed_ms)
         ) as lost_ms
     from policies
+    inner join payers using (job_key)
     where paid_by = 'platform'
 ),
 
 costs as (
-    select
-        usage_date,
-        hour_at,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        sum(amount) as whole
+    select usage_date, hour_at, pool_id, component, currency, payer, sum(amount) as whole
     from (
-        select usage_date, hour_at, pool_id, component, currency, team_id, project_id, user_name, job_key, amount
+        select usage_date, hour_at, pool_id, component, currency, payer, amount
         from direct_parts
-        union all by name
-        select usage_date, hour_at, pool_id, 'gpu' as component, currency, team_id, project_id, user_name, job_key, amount
+        where payer in (select payer from lost)
+        union all
+        select usage_date, hour_at, pool_id, 'gpu' as component, currency, payer, amount
         from burst_parts
-        where job_key is not null
+        where payer in (select payer from lost)
     )
     group by all
 ),
 
-weighted as (
+timed as (
     select
         costs.*,
-        lost.policy_row,
-        lost.lost_ms,
-        least(lost.end_ms, epoch_ms(hour_at) + 3600000)
-        - greatest(lost.end_ms - lost.lost_ms, epoch_ms(hour_at)) as weight,
-        least(lost.end_ms, epoch_ms(hour_at) + 3600000) - greatest(lost.start_ms, epoch_ms(hour_at)) as total
+        policy_row,
+        interval_ms,
+        lost_ms,
+        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(end_ms - lost_ms, epoch_ms(hour_at)) as weight,
+        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(start_ms, epoch_ms(hour_at)) as total
     from costs
-    inner join lost using (usage_date, job_key)
-    where lost.lost_ms > 0 and lost.end_ms - lost.lost_ms < epoch_ms(hour_at) + 3600000
+    inner join lost using (usage_date, payer)
+    where lost_ms > 0 and end_ms - lost_ms < epoch_ms(hour_at) + 3600000
 )
 
 select
-    weighted.*,
-    weight as running,
+    timed.* replace (cast(weight as hugeint) as weight, cast(total as hugeint) as total),
+    cast(weight as hugeint) as running,
     -share(whole, cast(weight as hugeint), cast(total as hugeint)) as amount
-from weighted;
+from timed;
 
--- grain: one row per day, pool, component, currency, job and policy row: both sides of the credit are these
+-- grain: one row per day, pool, component, currency and job: what it was given back (the platform has the opposite)
 create or replace temp table outcome_rows as
 with recomputed as (
-    select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, policy_row, sum(amount) as amount
+    select usage_date, pool_id, component, currency, payer, policy_row, sum(amount) as amount
     from outcome_parts
     group by all
 ),
 
-booked as (
-    select usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, policy_row, amount
-    from core.fct_cost_allocations
-    semi join days using (usage_date)
-    where allocation_kind = 'outcome_credit' and job_key is not null
+credits as (
+    select usage_date, pool_id, component, currency, payer, policy_row, amount
+    from booked
+    where allocation_kind = 'outcome_credit' and payer not in (select payer from teams)
 ),
 
 own_interval as (
-    select distinct usage_date, job_key
-    from recomputed
-    full join booked using (usage_date, pool_id, component, currency, job_key)
+    select usage_date, payer
+    from (
+        select usage_date, pool_id, component, currency, payer, amount from recomputed
+        union all
+        select usage_date, pool_id, component, currency, payer, -amount from credits
+    )
     semi join (from days where not is_stale) as unchanged using (usage_date)
-    where coalesce(recomputed.amount, 0) <> coalesce(booked.amount, 0)
+    group by usage_date, pool_id, component, currency, payer
+    having sum(amount) <> 0
 )
 
 select *, true as is_recomputed
 from recomputed
-anti join own_interval using (usage_date, job_key)
+anti join own_interval using (usage_date, payer)
 union all by name
 select *, false as is_recomputed
-from booked
-semi join own_interval using (usage_date, job_key);
+from credits
+semi join own_interval using (usage_date, payer);

@@ -45,7 +45,7 @@ found as (
     left join steps
         on
             {{ equal_on('costs', 'steps', weight_key) }}
-            and (steps.hour_ms = costs.paid_hour_ms or steps.hour_ms is null)
+            and (costs.paid_hour_ms = steps.hour_ms or steps.hour_ms is null)
     group by {{ qualified('costs', amount_key + ['idle_rule', 'policy_row', 'idle_cost']) }}
 ),
 
@@ -73,7 +73,11 @@ weighted as (
         step_costs.step,
         step_costs.idle_cost_part as step_cost,
         {{ qualified('weights', payer) }},
-        weights.weight
+        weights.weight,
+        case
+            when step_costs.policy_row is null then 'no idle policy names this pool and cause'
+            else weights.reason
+        end as reason
     from step_costs
     inner join weights
         on
@@ -95,18 +99,10 @@ final as (
         idle_cause,
         {{ payer | join(', ') }},
         policy_row,
-        case
-            when policy_row is null then 'no idle policy names this pool and cause'
-            when idle_rule = 'even by day' then 'in equal parts to the teams that used the pool'
-            when idle_rule = 'entitlement by day' then 'by entitlement to the pool'
-            when idle_rule = 'owner by day' then 'the owner of the pool pays this cause'
-            when idle_rule = 'owner by hour' then 'held free by the reservation of this team'
-            when idle_rule = 'peak by day' then 'by responsibility for the peak of the day'
-            else 'in proportion to use'
-        end as reason,
+        reason,
         cast(sum(step_cost_part) as numeric(38, 9)) as amount
     from parts
-    group by usage_date, pool_id, component, currency, idle_cause, {{ payer | join(', ') }}, policy_row, idle_rule
+    group by usage_date, pool_id, component, currency, idle_cause, {{ payer | join(', ') }}, policy_row, reason
     union all
     select
         usage_date,

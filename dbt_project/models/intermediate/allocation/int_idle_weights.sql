@@ -1,6 +1,6 @@
 -- grain: one row per UTC day, hour (none: the day), pool, component, idle rule, step and payer: the weight in sharing idle cost
 -- One branch per rule, and each for the pools that ask for it alone. A rule shares an amount out in steps: over the steps
--- by their weight, then within each step over its payers. All rules but `peak` have one step. Whom a rule finds nobody
+-- by their weight, then within each step over its payers. All rules but `peak` have one step. What a rule finds nobody
 -- for is paid by the platform.
 {%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
 {%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
@@ -207,33 +207,34 @@ final as (
         usage_date, hour_ms, pool_id, component, idle_rule,
         {{ as_weight('1') }} as step,
         {{ as_weight('1') }} as step_weight,
-        team_id, project_id, user_name, job_key, weight
+        {{ payer | join(', ') }},
+        weight,
+        'in proportion to use' as reason
     from {{ rows_of_jobs }}
     union all
     {%- endfor %}
-    {%- for rows_of_teams in ['active_teams', 'entitled', 'owners', 'reserving'] %}
+    {%- for rows_of_teams, reason in {
+        'active_teams': 'in equal parts to the teams that used the pool',
+        'entitled': 'by entitlement to the pool',
+        'owners': 'the owner of the pool pays this cause',
+        'reserving': 'held free by the reservation of this team',
+        'peaks': 'by responsibility for the peak of the day',
+    }.items() %}
     select
         usage_date, hour_ms, pool_id, component, idle_rule,
-        {{ as_weight('1') }} as step,
-        {{ as_weight('1') }} as step_weight,
+        {{ 'step' if rows_of_teams == 'peaks' else as_weight('1') }} as step,
+        {{ 'step_weight' if rows_of_teams == 'peaks' else as_weight('1') }} as step_weight,
         team_id,
         {{ no_text }} as project_id,
         {{ no_text }} as user_name,
         {{ no_text }} as job_key,
-        weight
+        weight,
+        '{{ reason }}' as reason
     from {{ rows_of_teams }}
+    {%- if not loop.last %}
     union all
+    {%- endif %}
     {%- endfor %}
-    select
-        usage_date, hour_ms, pool_id, component, idle_rule,
-        step,
-        step_weight,
-        team_id,
-        {{ no_text }} as project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        weight
-    from peaks
 )
 
 select * from final

@@ -23,11 +23,11 @@ select
     stay_hours.cluster_id,
     stay_hours.node_name,
     stay_hours.pool_id,
-    samples.part_id
-    {%- for gauge in gauges %},
+    {%- for gauge in gauges %}
     sum(case when samples.{{ gauge }}_millipercent is not null then samples.interval_ms else 0 end) as {{ gauge }}_sampled_ms,
-    sum(samples.{{ gauge }}_millipercent * samples.interval_ms) as {{ gauge }}_millipercent_ms
+    sum(samples.{{ gauge }}_millipercent * samples.interval_ms) as {{ gauge }}_millipercent_ms,
     {%- endfor %}
+    samples.part_id
 from {{ ref('stg_telemetry__gpu_samples') }} as samples
 inner join stay_hours
     on
@@ -38,4 +38,5 @@ inner join stay_hours
         and samples.sampled_ms >= stay_hours.start_ms
         and samples.sampled_ms < stay_hours.end_ms
 where samples.part_id is not null
-group by 1, 2, 3, 4, 5, 6
+group by
+    stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, samples.part_id

@@ -19,14 +19,14 @@ node_hours as (
 claims as (
     select
         {{ qualified('stay_hours', node_hour) }},
-        reservations.team_id
-        {%- for resource, amount in resources.items() %},
+        {%- for resource, amount in resources.items() %}
         sum(
             {{ as_weight('stay_hours.' ~ amount) }} * (
                 least(stay_hours.end_ms, reservations.end_ms) - greatest(stay_hours.start_ms, reservations.start_ms)
             )
-        ) as {{ resource }}_claim
+        ) as {{ resource }}_claim,
         {%- endfor %}
+        reservations.team_id
     from stay_hours
     inner join reservations
         on

@@ -1,8 +1,8 @@
 -- grain: one row per UTC day, hour (none for drivers that work by day), pool, driver and payer (down to the job)
 -- The one long table of quantities that costs follow. Quantities are integers in the driver's smallest unit; the weight is
--- what the pool's method makes of the quantity. A new
--- driver is a new branch of rows here, and no other model changes. Where energy was not measured, `kwh` rows hold GPU
--- time instead, which serves to split the pool's own energy cost and nothing else (`is_measured` is false).
+-- what the pool's method makes of the quantity. A new driver is a new branch of rows here, and no other model changes.
+-- Where energy was not measured, `kwh` rows hold GPU time instead, which serves to split the pool's own energy cost and
+-- nothing else (`is_measured` is false).
 {%- set hourly_drivers = {
     'gpu_seconds': ['gpu_held', 'gpu_weight'],
     'cpu_core_seconds': ['cpu_held', 'cpu_weight'],
@@ -21,11 +21,11 @@ with job_hours as (
         project_id,
         user_name,
         job_key,
-        max(case when is_energy_measured then 1 else 0 end) = 1 as is_energy_measured
-        {%- for quantity, weight in hourly_drivers.values() %},
+        {%- for quantity, weight in hourly_drivers.values() %}
         sum({{ quantity }}) as {{ quantity }},
-        sum({{ weight }}) as {{ weight }}
+        sum({{ weight }}) as {{ weight }},
         {%- endfor %}
+        max(case when is_energy_measured then 1 else 0 end) = 1 as is_energy_measured
     from {{ ref('int_job_usage_hours') }}
     group by usage_date, hour_ms, cluster_id, partition_name, pool_id, team_id, project_id, user_name, job_key
 ),

@@ -3,6 +3,7 @@
 -- so that sums are right), or what was held times the weight of the workload class.
 {%- set node_hour = ['usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
 {%- set job_hour = 'partition by jobs.usage_date, jobs.hour_ms, jobs.pool_id, jobs.job_key' %}
+{%- set policy_columns = ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %}
 {%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
 with job_node_hours as (
@@ -41,13 +42,13 @@ complexity_weights as (
 
 policies as (
     select
+        {%- for component in held %}
+        {%- for column in policy_columns %}
+        max(case when component = '{{ component }}' then {{ column }} end) as {{ component }}_{{ column }},
+        {%- endfor %}
+        {%- endfor %}
         usage_date,
         pool_id
-        {%- for component in held %}
-        {%- for column in ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %},
-        max(case when component = '{{ component }}' then {{ column }} end) as {{ component }}_{{ column }}
-        {%- endfor %}
-        {%- endfor %}
     from {{ ref('int_allocation_policies') }}
     group by usage_date, pool_id
 ),
@@ -84,12 +85,12 @@ jobs as (
         sum(parts.gpu_held) as gpu_held,
         sum(parts.cpu_held) as cpu_held,
         sum(parts.memory_held) as memory_held,
+        {%- for gauge in ['sm', 'tensor'] %}
+        sum(activity.{{ gauge }}_sampled_ms) as {{ gauge }}_sampled_ms,
+        sum(activity.{{ gauge }}_millipercent_ms) as {{ gauge }}_millipercent_ms,
+        {%- endfor %}
         sum(gpu_hours.busy_sampled_ms) as busy_sampled_ms,
         sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
-        {%- for gauge in ['sm', 'tensor'] %},
-        sum(activity.{{ gauge }}_sampled_ms) as {{ gauge }}_sampled_ms,
-        sum(activity.{{ gauge }}_millipercent_ms) as {{ gauge }}_millipercent_ms
-        {%- endfor %}
     from parts
     left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
     left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_id = activity.part_id
@@ -125,22 +126,19 @@ class_weights as (
 active as (
     select
         jobs.*,
-        coalesce(class_weights.weight_thousandths, 1000) as class_weight,
-        coalesce(presence.present_ms, 0) as present_ms,
-        row_number() over ({{ job_hour }} order by jobs.cluster_id, jobs.node_name) as node_number
-        {%- for component, quantity in held.items() %},
-        sum(jobs.{{ quantity }}) over ({{ job_hour }}) as job_{{ component }}_held
+        {%- for component, quantity in held.items() %}
+        sum(jobs.{{ quantity }}) over ({{ job_hour }}) as job_{{ component }}_held,
+        {%- for column in policy_columns %}
+        policies.{{ component }}_{{ column }},
         {%- endfor %}
-        {%- for gauge in ['sm', 'tensor'] %},
+        {%- endfor %}
+        {%- for gauge in ['sm', 'tensor'] %}
         sum(jobs.{{ gauge }}_sampled_ms) over ({{ job_hour }}) as job_{{ gauge }}_sampled_ms,
-        sum(jobs.{{ gauge }}_millipercent_ms) over ({{ job_hour }}) as job_{{ gauge }}_millipercent_ms
+        sum(jobs.{{ gauge }}_millipercent_ms) over ({{ job_hour }}) as job_{{ gauge }}_millipercent_ms,
         {%- endfor %}
-        {%- for component in held %},
-        policies.{{ component }}_method,
-        policies.{{ component }}_intensity_metric,
-        policies.{{ component }}_intensity_floor_thousandths,
-        policies.{{ component }}_intensity_min_coverage_thousandths
-        {%- endfor %}
+        row_number() over ({{ job_hour }} order by jobs.cluster_id, jobs.node_name) as node_number,
+        coalesce(class_weights.weight_thousandths, 1000) as class_weight,
+        coalesce(presence.present_ms, 0) as present_ms
     from described as jobs
     left join class_weights
         on
@@ -158,8 +156,7 @@ active as (
 
 weighed as (
     select
-        active.*
-        {%- for component, quantity in held.items() %},
+        {%- for component, quantity in held.items() %}
         case {{ component }}_method
             when 'time' then case when node_number = 1 and job_{{ component }}_held > 0 then {{ as_weight('present_ms') }} else 0 end
             when 'complexity'
@@ -180,8 +177,9 @@ weighed as (
                     else 1000000
                 end
             else {{ quantity }}
-        end as {{ component }}_method_weight
+        end as {{ component }}_method_weight,
         {%- endfor %}
+        active.*
     from active
 ),
 
@@ -205,14 +203,14 @@ final as (
         is_energy_measured,
         busy_sampled_ms,
         busy_millipercent_ms,
-        class_weight
-        {%- for component, quantity in held.items() %},
+        {%- for component, quantity in held.items() %}
         case
             when sum({{ component }}_method_weight) over (partition by usage_date, hour_ms, pool_id) > 0
                 then {{ component }}_method_weight
             else {{ quantity }}
-        end as {{ component }}_weight
+        end as {{ component }}_weight,
         {%- endfor %}
+        class_weight
     from weighed
 )
 

@@ -100,6 +100,12 @@ pool_hours as (
     group by demands.month_date, demands.pool_id, demands.hour_at
 ),
 
+choices as (
+    select cast(0 as int64) as is_in
+    union all
+    select cast(1 as int64) as is_in
+),
+
 -- Every group of teams in every hour: one team after the other is left out or taken in.
 grouped as (
     select
@@ -128,7 +134,7 @@ grouped as (
         on
             {{ equal_on('players', 'demands', pool_month + ['team_id']) }}
             and grouped.hour_at = demands.hour_at
-    cross join (select cast(0 as int64) as is_in union all select cast(1 as int64) as is_in) as choices
+    cross join choices
 ),
 
 group_peaks as (
@@ -256,6 +262,12 @@ pool_costs as (
     group by {{ pool_month | join(', ') }}, currency
 ),
 
+weights as (
+    select * from exact_weights
+    union all
+    select * from sampled_weights
+),
+
 weighted as (
     select
         pool_costs.*,
@@ -263,11 +275,7 @@ weighted as (
         weights.weight,
         weights.shapley_method
     from pool_costs
-    inner join (
-        select * from exact_weights
-        union all
-        select * from sampled_weights
-    ) as weights on {{ equal_on('pool_costs', 'weights', pool_month) }}
+    inner join weights on {{ equal_on('pool_costs', 'weights', pool_month) }}
 ),
 
 shapley as (

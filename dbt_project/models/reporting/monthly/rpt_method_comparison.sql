@@ -66,13 +66,13 @@ weighted as (
         pool_hours.usage_date,
         pool_hours.used_cost,
         team_hours.team_id,
-        team_hours.charged_weight as charged
-        {%- for method in methods %},
+        {%- for method in methods %}
         case
             when pool_hours.method = '{{ method }}' then team_hours.charged_weight
             else team_hours.{{ method }}_weight
-        end as {{ method }}
+        end as {{ method }},
         {%- endfor %}
+        team_hours.charged_weight as charged
     from pool_hours
     inner join team_hours
         on
@@ -88,13 +88,13 @@ parts as (
 monthly as (
     select
         {{ month_of('usage_date') }} as month_date,
+        {%- for method in ['charged'] + methods %}
+        cast(sum({{ method }}_cost) as numeric(38, 9)) as {{ method }}_cost,
+        {%- endfor %}
         team_id,
         currency
-        {%- for method in ['charged'] + methods %},
-        cast(sum({{ method }}_cost) as numeric(38, 9)) as {{ method }}_cost
-        {%- endfor %}
     from parts
-    group by 1, 2, 3
+    group by {{ month_of('usage_date') }}, team_id, currency
 ),
 
 names as (
