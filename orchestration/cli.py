@@ -139,6 +139,46 @@ def simulate(
     _simulate(context.obj, scenario, start.date(), end.date())
 
 
+explain = typer.Typer(
+    help="Why a job or a team pays what it pays: bill, hours, rate, weight, rule and reason, worked out again.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.add_typer(explain, name="explain")
+AsJson = Annotated[bool, typer.Option("--json", help="Everything, for machines; amounts are text.")]
+
+
+@explain.command("job")
+@readable
+def explain_job(
+    context: typer.Context,
+    job: Annotated[str, typer.Argument(help="The job's id, or the full key of one run.")],
+    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="One UTC day of the run.")] = None,
+    hour: Annotated[int | None, typer.Option(min=0, max=23, help="Work out this hour of the day.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a run costs, and why: from the bill to the last decimal of every line."""
+    from orchestration.explain.answer import explain_job as answer
+
+    answer(context.obj, job, day.date() if day else None, hour, as_json, console)
+
+
+@explain.command("team")
+@readable
+def explain_team(
+    context: typer.Context,
+    team: Annotated[str, typer.Argument(help="The team's id.")],
+    month: Annotated[datetime, typer.Option(formats=["%Y-%m"], help="The month.")],
+    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="One UTC day of the month.")] = None,
+    pool: Annotated[str | None, typer.Option(help="Work out every component of this pool.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a team pays in a month, and why: pools, idle by cause, transfers, overhead."""
+    from orchestration.explain.answer import explain_team as answer
+
+    answer(context.obj, team, month.date(), day.date() if day else None, pool, as_json, console)
+
+
 @app.command()
 @readable
 def publish(context: typer.Context) -> None:

@@ -68,12 +68,14 @@ class SeedsRefused(ApportionError):
 _QUIET = ("--log-level", "none", "--log-level-file", "none")
 
 
-def build_arguments(window: Window | None, select: str | None = None, tests: bool = True) -> list[str]:
+def build_arguments(
+    window: Window | None, select: str | None = None, tests: bool = True, scenario: str = ""
+) -> list[str]:
     """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
     arguments = [*_QUIET, "build"]
     if window:
         days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
-        arguments += ["--vars", json.dumps(days)]
+        arguments += ["--vars", json.dumps(days | ({"scenario": scenario} if scenario else {}))]
     if select:
         arguments += ["--select", *select.split()]
     # Unit tests explain models and read no data; they belong to the test suite, not to every run.
@@ -95,7 +97,7 @@ def build(
         check_seeds(workspace)
     else:
         require_readable(workspace.seeds)
-    result = invoke(workspace, build_arguments(window, select, tests), on_event, warehouse)
+    result = invoke(workspace, build_arguments(window, select, tests, workspace.scenario), on_event, warehouse)
     results = list(getattr(result.result, "results", None) or [])
     if not result.success:
         raise failure(warehouse or workspace.warehouse, result, results)
@@ -278,9 +280,14 @@ def failure(warehouse: Path, result: Any, results: Sequence[Any]) -> ApportionEr
         ]
     if len(failed) > 5:
         lines.append(f"… and {len(failed) - 5} more")
+    message = "the build stopped:\n  " + "\n  ".join(lines)
+    if "on this incremental model are out of sync" in message:
+        return ApportionError(
+            f"{failed[0].node.name} was made by another version of the models and has other columns",
+            f"move {warehouse} away and run the built days again: what was landed is all that they need",
+        )
     return ApportionError(
-        "the build stopped:\n  " + "\n  ".join(lines),
-        "mend the row or the model that is named and run the days again; what is published has not changed",
+        message, "mend the row or the model that is named and run the days again; what is published has not changed"
     )
 
 

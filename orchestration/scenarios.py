@@ -1,13 +1,14 @@
-"""What-ifs: the policy rows of a scenario laid over the base, worked out beside the books.
+"""What-ifs: a scenario's policy worked out beside the books.
 
 A scenario is a folder `seeds/scenarios/<name>/` with only the rows that differ, in files named like the seeds that they
-change. Its tables go to a schema of its own, `scenario_<name>`.
+change. What comes out of it goes to a schema of its own, `scenario_<name>`; the steps to it are made in the schema
+`scenario`, which is gone when it is done.
 """
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +17,21 @@ from pathlib import Path
 import duckdb
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from orchestration.dbt import Window, build, check_seeds, prepare
+from orchestration.dbt import SeedsRefused, Window, build, check_seeds, prepare
 from orchestration.errors import ApportionError
-from orchestration.seeds import seed_files
+from orchestration.overlay import Change, read_change, write_merged
+from orchestration.seeds import FOLDERS, known_columns, seed_files
+from orchestration.staleness import stale_days, stored_hashes
 from orchestration.workspace import Workspace
 
 RESULTS = ("scenario_costs", "rpt_scenario_deltas")
-PERIOD = ("valid_from", "valid_to")
-FIRST, LAST = "0001-01-01", "9999-12-31"
-"""What an open end of a validity is as a day: ISO days compare as text."""
-
-Row = dict[str, str]
+STEPS = "scenario"
+"""The schema that dbt builds a what-if in, whatever its name."""
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""Names that become a schema's, and no two of them the same one."""
 
 
 def scenarios_of(workspace: Workspace) -> list[str]:
@@ -37,113 +40,108 @@ def scenarios_of(workspace: Workspace) -> list[str]:
 
 
 def schema_of(name: str) -> str:
-    return "scenario_" + name.replace("-", "_")
+    return f"{STEPS}_{name.replace('-', '_')}"
 
 
 def simulate(workspace: Workspace, name: str, window: Window) -> str:
     """Works the scenario out for the window; returns the schema that holds its tables."""
-    _require_built(workspace, window)
-    beside = _laid_over(workspace, name)
+    files = _files(workspace, name)
+    _require_current(workspace, window)
     with workspace.writing():
-        check_seeds(beside)
-        build(beside, window, select="+rpt_scenario_deltas", tests=False, warehouse=workspace.warehouse)
-        _drop_steps(workspace.warehouse, schema_of(name))
+        beside = _beside(workspace, name)
+        changes = _lay_over(beside, files)
+        try:
+            check_seeds(beside)
+        except SeedsRefused as refusal:
+            raise _of_scenario(refusal, name, changes) from None
+        try:
+            build(beside, window, select="+rpt_scenario_deltas", tests=False, warehouse=workspace.warehouse)
+            _keep_results(workspace.warehouse, schema_of(name))
+        finally:
+            with duckdb.connect(str(workspace.warehouse)) as warehouse:
+                warehouse.execute(f"drop schema if exists {STEPS} cascade")
     return schema_of(name)
 
 
-def _require_built(workspace: Workspace, window: Window) -> None:
-    days: set[str] = set()
-    if workspace.warehouse.exists():
-        with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-            days = {str(day) for (day,) in warehouse.execute("select usage_date from core.fct_days").fetchall()}
-    missing = [str(day) for day in window if str(day) not in days]
+def _require_current(workspace: Workspace, window: Window) -> None:
+    stored = stored_hashes(workspace)
+    missing = [day for day in window if day not in stored]
     if missing:
         raise ApportionError(
             f"the books do not hold {len(missing)} of the {window.days} days, the first is {missing[0]}",
             "a scenario is compared with the books: run those days first, or ask for days that are built",
         )
+    stale = stale_days(workspace, {day: stored[day] for day in window})
+    if stale:
+        raise ApportionError(
+            f"inputs or policy of {len(stale)} of the {window.days} days changed since they were run,"
+            f" the first is {stale[0]}",
+            "run those days again first: the scenario would be blamed for what has changed already",
+        )
 
 
-def _drop_steps(warehouse: Path, schema: str) -> None:
-    """What a scenario leaves behind is its result; the steps to it are not for anybody to read."""
+def _keep_results(warehouse: Path, schema: str) -> None:
+    """What a scenario leaves behind is its result, whole or as it was before."""
     with duckdb.connect(str(warehouse)) as connection:
-        relations = connection.execute(
-            "select table_name, table_type from information_schema.tables where table_schema = ?", [schema]
-        ).fetchall()
-        for relation, kind in relations:
-            if relation not in RESULTS:
-                connection.execute(f'drop {"view" if kind == "VIEW" else "table"} {schema}."{relation}" cascade')
+        connection.execute("begin")
+        connection.execute(f"create schema if not exists {schema}")
+        for table in RESULTS:
+            connection.execute(f"create or replace table {schema}.{table} as from {STEPS}.{table}")
+        connection.execute("commit")
 
 
-# --- laying rows over rows ---------------------------------------------------------------------------------
+# --- its policy --------------------------------------------------------------------------------------------
 
 
-def _laid_over(workspace: Workspace, name: str) -> Workspace:
-    """A workspace beside the books: the same landing, the merged policy, the scenario's own dbt folder."""
+def _files(workspace: Workspace, name: str) -> dict[str, Path]:
+    """The scenario's CSVs, by the names under which people know them; each is named like the seed that it changes."""
+    folder = workspace.seeds / "scenarios" / name
     if name not in scenarios_of(workspace):
         known = ", ".join(scenarios_of(workspace)) or "none"
         raise ApportionError(
-            f"there is no scenario {name!r} in {workspace.seeds / 'scenarios'} (there are: {known})",
+            f"there is no scenario {name!r} in {folder.parent} (there are: {known})",
             "make a folder of that name there, with CSVs named like the seeds that they change",
         )
-    base = seed_files(workspace.seeds)
-    root = workspace.data / "scenarios" / name
-    seeds = root / "seeds"
-    shutil.rmtree(seeds, ignore_errors=True)
-    for path in base.values():
-        target = seeds / path.relative_to(workspace.seeds)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-    keys = _keys(workspace)
-    for file in sorted((workspace.seeds / "scenarios" / name).glob("*.csv")):
-        if file.stem not in base:
-            raise ApportionError(
-                f"{_shown(file)}: there is no seed of that name",
-                "name the file like the seed that it changes: " + ", ".join(sorted(base)),
-            )
-        rows = overlay(_rows(base[file.stem]), _rows(file), keys[file.stem], _shown(file))
-        _write(seeds / base[file.stem].relative_to(workspace.seeds), rows)
-    landing = root / "landing"
-    if not landing.is_symlink():
-        landing.symlink_to(workspace.data / "landing")
-    return replace(workspace, seeds=seeds, data=root, scenario=name)
+    if not NAME.fullmatch(name):
+        raise ApportionError(
+            f"the name of the scenario {name!r} cannot become a schema's",
+            "rename its folder: small letters and digits, with hyphens between them",
+        )
+    seeds = [seed for seed in seed_files(workspace.seeds) if seed in known_columns()]
+    files = {f"seeds/scenarios/{path.relative_to(folder.parent)}": path for path in sorted(folder.rglob("*.csv"))}
+    strange = [file for file, path in files.items() if path.stem not in seeds]
+    if strange or not files:
+        raise ApportionError(
+            f"{strange[0]}: there is no seed of that name" if strange else f"there is no CSV in {folder}",
+            "name a file like the seed whose rows it changes: " + ", ".join(seeds),
+        )
+    return files
 
 
-def overlay(base: Sequence[Row], changes: Sequence[Row], key: Sequence[str], file: str) -> list[Row]:
-    """The base with the changes laid over it.
+def _beside(workspace: Workspace, name: str) -> Workspace:
+    """A workspace beside the books with the same landing and a copy of the seeds.
 
-    For its key and its validity a changed row takes the place of what the base says; the base keeps what lies before
-    and after. A changed row that holds nothing but its key and its days leaves nothing in that place.
+    All scenarios use the same one in turn, so that its dbt project is parsed once for all of them.
     """
-    if changes and base and changes[0].keys() != base[0].keys():
-        raise ApportionError(f"{file}: the columns differ from those of the seed", "use " + ",".join(base[0]))
-    merged = list(base)
-    for line, change in enumerate(changes, start=2):
-        empty = [column for column in key if not change[column]]
-        if empty:
-            raise ApportionError(f"{file}, line {line}: {empty[0]} is empty", f"fill in {', '.join(key)}")
-        merged = [
-            part
-            for row in merged
-            for part in (_without(row, change) if all(row[column] == change[column] for column in key) else [row])
-        ]
-        if any(value for column, value in change.items() if column not in (*key, *PERIOD)):
-            merged.append(change)
-    return merged
+    data = workspace.data / "scenario"
+    shutil.rmtree(data / "seeds", ignore_errors=True)
+    for path in seed_files(workspace.seeds).values():
+        copy = data / "seeds" / path.relative_to(workspace.seeds)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    landing = data / "landing"
+    landing.unlink(missing_ok=True)
+    landing.symlink_to(workspace.data.resolve() / "landing")
+    return replace(workspace, seeds=data / "seeds", data=data, scenario=name)
 
 
-def _without(row: Row, change: Row) -> list[Row]:
-    """What is left of a row beside the days of the change."""
-    if "valid_from" not in row:
-        return []
-    start, end = row["valid_from"] or FIRST, row["valid_to"] or LAST
-    from_day, to_day = change["valid_from"] or FIRST, change["valid_to"] or LAST
-    left = []
-    if start < from_day:
-        left.append({**row, "valid_to": min(end, from_day) if min(end, from_day) != LAST else ""})
-    if end > to_day:
-        left.append({**row, "valid_from": max(start, to_day) if max(start, to_day) != FIRST else ""})
-    return left
+def _lay_over(beside: Workspace, files: Mapping[str, Path]) -> list[Change]:
+    """Puts what the scenario says in the place of what the seeds say; returns its changes."""
+    seeds, keys = seed_files(beside.seeds), _keys(beside)
+    changes = [read_change(path, file, seeds[path.stem], keys[path.stem]) for file, path in files.items()]
+    for change in changes:
+        write_merged(seeds[change.seed], change)
+    return changes
 
 
 def _keys(workspace: Workspace) -> Mapping[str, list[str]]:
@@ -156,26 +154,18 @@ def _keys(workspace: Workspace) -> Mapping[str, list[str]]:
     }
 
 
-def _rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file, restval=""))
-
-
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    header = _header(path)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, header, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _header(path: Path) -> list[str]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file), [])
-
-
-def _shown(file: Path) -> str:
-    return f"seeds/scenarios/{file.parent.name}/{file.name}"
+def _of_scenario(refusal: SeedsRefused, name: str, changes: Sequence[Change]) -> SeedsRefused:
+    """The refusal of the merged policy, with the scenario's own rows named by the scenario's file."""
+    message = refusal.message.replace("the policy is refused", f"the policy of the scenario {name!r} is refused", 1)
+    for change in changes:
+        for row in map(change.named, change.rows):
+            for folder in FOLDERS:
+                message = message.replace(f"seeds/{folder}/{change.seed}.csv, row {row}:", f"{change.file}, row {row}:")
+    return SeedsRefused(
+        message,
+        "mend the rows that are named, or the rows of the scenario that they no longer agree with, and run again",
+        refusal.tests,
+    )
 
 
 # --- showing -----------------------------------------------------------------------------------------------
@@ -200,6 +190,8 @@ def print_deltas(workspace: Workspace, schema: str, console: Console) -> None:
         totals = [sum(column) for column in zip(*(row[1:] for row in shown), strict=True)]
         for team, actual, scenario, change in [*shown, ("all", *totals)]:
             share = f"{100 * change / abs(actual):+.1f}" if actual else "–"
-            table.add_row(team, f"{actual:,.2f}", f"{scenario:,.2f}", f"{change:+,.2f}", share)
+            table.add_row(escape(team), f"{actual:,.2f}", f"{scenario:,.2f}", f"{change:+,.2f}", share)
         console.print(table)
-    console.print(f"per month, team and component: {schema}.rpt_scenario_deltas in {workspace.warehouse}", soft_wrap=True)
+    console.print(
+        f"per month, team and component: {schema}.rpt_scenario_deltas in {workspace.warehouse}", soft_wrap=True
+    )

@@ -71,12 +71,17 @@ def require_files(seeds: Path) -> None:
 
 def require_readable(seeds: Path) -> None:
     """Every cell of every seed can be loaded. The error names file, line and column, for all of them at once."""
+    require_readable_files({f"seeds/{path.parent.name}/{path.name}": path for path in seed_files(seeds).values()})
+
+
+def require_readable_files(files: Mapping[str, Path]) -> None:
+    """The same of single CSVs that are named like seeds, by the names under which people know them."""
     known = known_columns()
     problems = [
-        f"seeds/{path.parent.name}/{path.name}{problem}"
-        for name, path in seed_files(seeds).items()
-        if name in known
-        for problem in _problems(path, known[name])
+        f"{shown}{problem}"
+        for shown, path in files.items()
+        if path.stem in known
+        for problem in _problems(path, known[path.stem])
     ]
     if problems:
         more = [f"… and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []

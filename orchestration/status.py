@@ -10,11 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from orchestration.dbt import Window, build, scratch_warehouse
 from orchestration.landing import quarantine
 from orchestration.landing.days import landed_days
 from orchestration.partitions import windows_of
 from orchestration.settings import load_sources
+from orchestration.staleness import stale_days, stored_hashes
 from orchestration.summary import print_closing_lines
 from orchestration.workspace import Workspace
 
@@ -36,11 +36,11 @@ def show_status(workspace: Workspace, console: Console) -> None:
     if set_aside:
         console.print(f"quarantined rows, with file, line and reason: {workspace.data / 'quarantine'}", soft_wrap=True)
 
-    stored = _stored_hashes(workspace)
+    stored = stored_hashes(workspace)
     if not stored:
         console.print("nothing is built yet → apportion run --from … --to …")
         return
-    built, stale = list(stored), _stale(workspace, stored)
+    built, stale = list(stored), stale_days(workspace, stored)
     console.print(f"built: {_days(built)}")
     console.print(f"stale (inputs or policy changed since): {_days(stale)}" if stale else "stale: none")
     waiting = sorted(landed_days(workspace.data) - set(built))
@@ -62,35 +62,6 @@ def _landed(workspace: Workspace) -> dict[str, tuple[int, date, int]]:
         " where rows > 0 group by source"
     ).fetchall()
     return {source: (days, newest, total) for source, days, newest, total in rows}
-
-
-def _stored_hashes(workspace: Workspace) -> dict[date, tuple[str, str]]:
-    """Of every built day, what it was built from. Waits for a run that is writing: DuckDB would refuse one of both."""
-    if not workspace.warehouse.exists():
-        return {}
-    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        try:
-            rows = warehouse.execute(
-                "select usage_date, policy_hash, input_hash from core.fct_days order by usage_date"
-            ).fetchall()
-        except duckdb.CatalogException:  # the first run did not get that far
-            return {}
-    return {day: (policy, inputs) for day, policy, inputs in rows}
-
-
-def _stale(workspace: Workspace, stored: dict[date, tuple[str, str]]) -> list[date]:
-    """Works out today's hashes of every built day with the very models that stored them, in a scratch warehouse."""
-    with scratch_warehouse(workspace, "status") as scratch:
-        window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
-        build(workspace, window, select="+int_days", tests=False, warehouse=scratch)
-        with duckdb.connect(str(scratch), read_only=True) as connection:
-            current = {
-                day: (policy, inputs)
-                for day, policy, inputs in connection.execute(
-                    "select usage_date, policy_hash, input_hash from intermediate.int_days"
-                ).fetchall()
-            }
-    return [day for day, hashes in stored.items() if current.get(day) != hashes]
 
 
 def _days(days: Sequence[date]) -> str:

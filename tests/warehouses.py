@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -148,11 +149,12 @@ def _by_day(table: pa.Table) -> dict[date, list[dict]]:
     return found
 
 
-def tables_of(database: Path) -> Tables:
+def tables_of(database: Path, schemas: Sequence[str] = MARTS) -> Tables:
     """Of a warehouse, or of a published copy of one."""
     with duckdb.connect(str(database), read_only=True) as connection:
         names = connection.execute(
-            f"select table_schema, table_name from information_schema.tables where table_schema in {MARTS}"
+            "select table_schema, table_name from information_schema.tables where list_contains(?, table_schema)",
+            [list(schemas)],
         ).fetchall()
         return Tables(
             {

@@ -1,11 +1,11 @@
 {#
-    Schemas carry the layer's plain name: analysts type `core.fct_cost_allocations`. A what-if keeps everything that it
-    makes in a schema of its own, so that it cannot touch the books.
+    Schemas carry the layer's plain name: analysts type `core.fct_cost_allocations`. A what-if makes everything in a schema
+    of its own, so that it cannot touch the books. That schema has the same name for every what-if, so that the project is
+    parsed once for all of them; `apportion simulate` moves the result to where it is looked for.
 #}
 {% macro generate_schema_name(custom_schema_name, node) -%}
-    {%- set scenario = env_var("APPORTION_SCENARIO", "") -%}
-    {%- if scenario -%}
-        scenario_{{ scenario | replace("-", "_") }}
+    {%- if env_var("APPORTION_SCENARIO", "") -%}
+        scenario
     {%- else -%}
         {{ custom_schema_name | trim if custom_schema_name else target.schema }}
     {%- endif -%}

@@ -1,4 +1,4 @@
-"""The books of some days, worked out a second time from the facts: the SQL beside this file, in a warehouse opened to read."""
+"""The books of some days, worked out a second time from the facts, by the SQL beside this file."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def work_out(warehouse: duckdb.DuckDBPyConnection, days: Sequence[date], column:
     """Leaves the temporary tables that the SQL files describe, with the rows of the subject marked as `is_mine`."""
     choices = _choices()
     warehouse.execute("set variable subject = ?", [subject])
+    warehouse.execute("set variable subject_column = ?", [column])
     warehouse.execute("set variable reporting_currency = ?", [choices["reporting_currency"]])
     warehouse.execute("set variable choices = ?", ["/".join(str(value) for value in choices.values())])
     named = {"team_id": "team", "job_key": "job"}[column]

@@ -1,10 +1,11 @@
-"""What a receipt says, read from the tables that `books` leaves: lines with their arithmetic, bills, hours and policies."""
+"""What a receipt says, read from the tables that `books` leaves: lines and their arithmetic, bills, hours, policies."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ SHOWN_BILLS = 3
 
 @dataclass(frozen=True)
 class Step:
-    """`whole` × `weight` ÷ `total` = `amount`, for one hour or day: the largest of `count` such steps."""
+    """`whole` × `weight` ÷ `total` = `amount`: of `count` such hours or days the largest, or the one asked for."""
 
     step: str
     rule: str | None
@@ -41,9 +42,9 @@ class Step:
     base: Decimal | None
     used_hours: Decimal | None
     entitled_hours: Decimal | None
+    reach_unit: str | None
     weight_rows: list[str]
     count: int
-    sum_of_all: Decimal
 
 
 @dataclass(frozen=True)
@@ -115,19 +116,35 @@ class Block:
     example: dict[str, Any] | None
     """The pool-hour that the first line's arithmetic is about."""
     weighing: Weighing | None
+    recomputed: Decimal
+    booked: Decimal
     lines: list[Line]
-
-    @property
-    def recomputed(self) -> Decimal:
-        return sum((line.recomputed for line in self.lines), Decimal(0))
-
-    @property
-    def booked(self) -> Decimal:
-        return sum((line.booked for line in self.lines), Decimal(0))
 
     @property
     def agrees(self) -> bool:
         return all(line.agrees for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Total:
+    currency: str
+    recomputed: Decimal
+    booked: Decimal
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a pool's component comes to over all days of the receipt, by kind of cost, as booked."""
+
+    pool_id: str
+    component: str
+    currency: str
+    direct: Decimal
+    idle: Decimal
+    transfers: Decimal
+    shared: Decimal
+    total: Decimal
+    agrees: bool
 
 
 @dataclass(frozen=True)
@@ -142,17 +159,10 @@ class Receipt:
     subject: Any
     days: list[date]
     stale_days: list[date]
+    totals: list[Total]
+    overview: list[Overview]
     blocks: list[Block]
-    policies: dict[str, Policy] = field(default_factory=dict)
-
-    @property
-    def totals(self) -> dict[str, tuple[Decimal, Decimal]]:
-        """Per currency: worked out again, and as booked."""
-        sums: dict[str, tuple[Decimal, Decimal]] = {}
-        for block in self.blocks:
-            recomputed, booked = sums.get(block.currency, (Decimal(0), Decimal(0)))
-            sums[block.currency] = (recomputed + block.recomputed, booked + block.booked)
-        return sums
+    policies: dict[str, Policy]
 
     @property
     def agrees(self) -> bool:
@@ -164,7 +174,7 @@ LINE = (*BLOCK, "allocation_kind", "idle_cause", "transfer_row")
 
 LINES = """
 select
-    case when $by_day then usage_date end as day, pool_id, component, currency,
+    day, pool_id, component, currency,
     allocation_kind, idle_cause, transfer_row,
     sum(recomputed) as recomputed,
     sum(booked) as booked,
@@ -180,25 +190,63 @@ having sum(recomputed) <> 0 or sum(booked) <> 0 or len(differing_days) > 0
 
 STEPS = """
 select
-    case when $by_day then usage_date end as day,
     steps.* exclude (part_number),
-    count(*) over example as count,
-    sum(amount) over example as sum_of_all
+    count(*) over example as count
 from steps
-where $hour is null or hour_at is null or hour(hour_at) = $hour
-qualify
-    row_number() over (
-        partition by day, pool_id, component, currency, allocation_kind, idle_cause, transfer_row, step, rule
-        order by abs(amount) desc, usage_date, hour_at, part_number
-    ) = 1
 window example as (
     partition by day, pool_id, component, currency, allocation_kind, idle_cause, transfer_row, step, rule
 )
+qualify
+    row_number() over (
+        partition by day, pool_id, component, currency, allocation_kind, idle_cause, transfer_row, step, rule
+        -- The hour that was asked for, else the one that matters most.
+        order by coalesce(hour(hour_at) = $1, false) desc, abs(amount) desc, usage_date, hour_at, part_number
+    ) = 1
+"""
+
+SUMS = """
+select
+    day, pool_id, component, currency,
+    sum(recomputed) as recomputed,
+    sum(booked) as booked,
+    coalesce((
+        select sum(cost) from bills
+        where
+            bills.pool_id = lines.pool_id and bills.component = lines.component and bills.currency = lines.currency
+            and bills.day is not distinct from lines.day
+    ), 0) as billed
+from lines
+group by all
+"""
+
+TOTALS = """
+select currency, sum(recomputed) as recomputed, sum(booked) as booked
+from lines
+group by currency
+order by currency desc
+"""
+
+OVERVIEW = """
+select *
+from (
+    select
+        pool_id, component, currency,
+        sum(case when allocation_kind = 'direct' then booked else 0 end) as direct,
+        sum(case when allocation_kind = 'idle' then booked else 0 end) as idle,
+        sum(case when transfer_row is not null then booked else 0 end) as transfers,
+        sum(case when allocation_kind in ('shared', 'unattributed') then booked else 0 end) as shared,
+        sum(booked) as total,
+        bool_and(recomputed = booked) as agrees
+    from lines
+    group by all
+)
+where direct <> 0 or idle <> 0 or transfers <> 0 or shared <> 0 or not agrees
+order by max(abs(total)) over (partition by pool_id) desc, pool_id, abs(total) desc, component, currency
 """
 
 BILLS = """
 select
-    case when $by_day then usage_date end as day, pool_id, component, currency, description, source_name, cost_rule,
+    day, pool_id, component, currency, description, source_name, cost_rule,
     sum(line_count)::bigint as line_count,
     sum(cost) as cost
 from bills
@@ -209,7 +257,7 @@ order by abs(sum(cost)) desc, description
 CAUSES = ("used", "down", "reserved", "stranded", "unscheduled")
 HOURS = f"""
 select
-    case when $by_day then usage_date end as day, pool_id, component, currency,
+    day, pool_id, component, currency,
     count(*) as hour_count,
     sum(cost) as cost,
     sum(capacity_hours) as capacity,
@@ -226,34 +274,38 @@ STEP_ORDER = (
 
 def read(warehouse: duckdb.DuckDBPyConnection, subject: Any, by_day: bool, hour: int | None) -> Receipt:
     """Everything that the receipt says; `by_day` gives a block to each day, else the days are summed."""
+    warehouse.execute("set variable by_day = ?", [by_day])
     for name in ("receipt", "facts", "policy_rows"):
         warehouse.execute(sql(name))
     days = rows(warehouse, "select usage_date, is_stale from days order by usage_date")
-    blocks = _blocks(warehouse, by_day, hour, is_team=not hasattr(subject, "job_key"))
+    blocks = _blocks(warehouse, hour, is_team=not hasattr(subject, "job_key"))
     return Receipt(
         subject=subject,
         days=[day["usage_date"] for day in days],
         stale_days=[day["usage_date"] for day in days if day["is_stale"]],
+        totals=[Total(**row) for row in rows(warehouse, TOTALS)],
+        overview=[Overview(**row) for row in rows(warehouse, OVERVIEW)],
         blocks=blocks,
-        policies=_policies(warehouse, subject, blocks),
+        policies=_policies(warehouse, policy_rows_of(subject, blocks)),
     )
 
 
-def _blocks(warehouse: duckdb.DuckDBPyConnection, by_day: bool, hour: int | None, is_team: bool) -> list[Block]:
+def _blocks(warehouse: duckdb.DuckDBPyConnection, hour: int | None, is_team: bool) -> list[Block]:
     steps: dict[tuple, list[Step]] = defaultdict(list)
-    for row in _query(warehouse, STEPS, by_day, hour):
+    for row in rows(warehouse, STEPS, [hour]):
         # A team's burst ends with what it is due; only for a job is it carried further.
         if not (is_team and row["step"] == "carried"):
             steps[_key(row, LINE)].append(Step(**{name: row[name] for name in Step.__dataclass_fields__}))
     lines: dict[tuple, list[Line]] = defaultdict(list)
-    for row in _query(warehouse, LINES, by_day):
+    for row in rows(warehouse, LINES):
         worked = sorted(steps[_key(row, LINE)], key=lambda step: STEP_ORDER.index(step.step))
         values = {name: row[name] for name in Line.__dataclass_fields__ if name != "steps"}
         lines[_key(row, BLOCK)].append(Line(**values, steps=worked))
     bills: dict[tuple, list[Bill]] = defaultdict(list)
-    for row in _query(warehouse, BILLS, by_day):
+    for row in rows(warehouse, BILLS):
         bills[_key(row, BLOCK)].append(Bill(**{name: row[name] for name in Bill.__dataclass_fields__}))
-    hours = {_key(row, BLOCK): _hours(row) for row in _query(warehouse, HOURS, by_day)}
+    hours = {_key(row, BLOCK): _hours(row) for row in rows(warehouse, HOURS)}
+    sums = {_key(row, BLOCK): row for row in rows(warehouse, SUMS)}
     blocks = []
     for key, its_lines in lines.items():
         its_lines.sort(key=lambda line: (KINDS.index(line.allocation_kind), line.idle_cause or "", line.policy_rows))
@@ -262,10 +314,12 @@ def _blocks(warehouse: duckdb.DuckDBPyConnection, by_day: bool, hour: int | None
             Block(
                 *key,
                 bills=bills[key],
-                billed=sum((bill.cost for bill in bills[key]), Decimal(0)),
+                billed=sums[key]["billed"],
                 hours=hours.get(key),
                 example=example,
                 weighing=_weighing(warehouse, key, example) if example and not is_team else None,
+                recomputed=sums[key]["recomputed"],
+                booked=sums[key]["booked"],
                 lines=its_lines,
             )
         )
@@ -312,8 +366,8 @@ def _example(warehouse: duckdb.DuckDBPyConnection, key: tuple, lines: list[Line]
 def _weighing(warehouse: duckdb.DuckDBPyConnection, key: tuple, example: dict[str, Any]) -> Weighing | None:
     found = rows(
         warehouse,
-        f"""
-        select {", ".join(Weighing.__dataclass_fields__)} from weighings
+        """
+        select * exclude (pool_id, component) replace (coalesce(weight_rows, []) as weight_rows) from weighings
         where hour_at = ? and pool_id = ? and component = ?
         """,
         [example["hour_at"], key[1], key[2]],
@@ -321,35 +375,23 @@ def _weighing(warehouse: duckdb.DuckDBPyConnection, key: tuple, example: dict[st
     return Weighing(**found[0]) if found else None
 
 
-def _policies(warehouse: duckdb.DuckDBPyConnection, subject: Any, blocks: list[Block]) -> dict[str, Policy]:
-    """The policy rows that the receipt names, in the order in which it does."""
-    named: dict[str, None] = {}
-    for rule in (getattr(subject, "payer_rule", None), getattr(subject, "workload_rule", None)):
-        named |= {rule: None} if rule else {}
+def policy_rows_of(subject: Any, blocks: Sequence[Block]) -> list[str]:
+    """The policy rows that a receipt names, in the order in which it does."""
+    named: list[str | None] = [getattr(subject, "payer_rule", None), getattr(subject, "workload_rule", None)]
     for block in blocks:
-        named |= dict.fromkeys(bill.cost_rule for bill in block.bills[:SHOWN_BILLS] if bill.cost_rule)
-        named |= dict.fromkeys(block.weighing.weight_rows if block.weighing else [])
+        named += [bill.cost_rule for bill in block.bills[:SHOWN_BILLS]]
+        named += block.weighing.weight_rows if block.weighing else []
         for line in block.lines:
-            named |= dict.fromkeys(line.policy_rows)
-            named |= dict.fromkeys(row for step in line.steps for row in step.weight_rows)
+            named += [*line.policy_rows, *(row for step in line.steps for row in step.weight_rows)]
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def _policies(warehouse: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Policy]:
     found = {
-        row["policy_row"]: row
-        for row in rows(warehouse, "select * from policy_rows where list_contains(?, policy_row)", [list(named)])
+        row["policy_row"]: Policy(row["policy_row"], json.loads(row["settings"] or "{}"), row["reason"])
+        for row in rows(warehouse, "select * from policy_rows where list_contains(?, policy_row)", [names])
     }
-    return {
-        name: Policy(name, json.loads(found[name]["settings"] or "{}"), found[name]["reason"])
-        if name in found
-        else Policy(name, {}, None)
-        for name in named
-    }
-
-
-def _query(
-    warehouse: duckdb.DuckDBPyConnection, query: str, by_day: bool, hour: int | None = None
-) -> list[dict[str, Any]]:
-    cursor = warehouse.execute(query, {"by_day": by_day, **({"hour": hour} if "$hour" in query else {})})
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+    return {name: found.get(name, Policy(name, {}, None)) for name in names}
 
 
 def _key(row: dict[str, Any], columns: tuple[str, ...]) -> tuple:

@@ -41,11 +41,13 @@ class Team:
     team_name: str
     team_path: str
     cost_centre: str | None
-    headcount: int | None
+    is_built_in: bool
+    teams_below: list[str]
+    """What they pay is theirs, and not in the receipt."""
 
 
 def runs_of(warehouse: duckdb.DuckDBPyConnection, name: str) -> list[Run]:
-    """By job key, by the id that its user knows, by the id of its array, or by the scheduler's own number in the key."""
+    """By job key, by the id that its user knows, by that of its array, or by the scheduler's own number in the key."""
     columns = ", ".join(Run.__dataclass_fields__)
     found = rows(
         warehouse,
@@ -63,15 +65,11 @@ def runs_of(warehouse: duckdb.DuckDBPyConnection, name: str) -> list[Run]:
     return [Run(**row) for row in found]
 
 
-def days_of(warehouse: duckdb.DuckDBPyConnection, run: Run, day: date | None) -> list[date]:
+def days_of(warehouse: duckdb.DuckDBPyConnection, run: Run) -> list[date]:
     found = rows(
         warehouse, "select usage_date from core.fct_job_days where job_key = ? order by usage_date", [run.job_key]
     )
-    days = [row["usage_date"] for row in found]
-    if day and day not in days:
-        shown = str(days[0]) if len(days) == 1 else f"{days[0]} to {days[-1]}"
-        raise ApportionError(f"{run.job_key} did not run on {day}, as far as is built", f"it is known on {shown}")
-    return [day] if day else days
+    return [row["usage_date"] for row in found]
 
 
 def days_of_month(warehouse: duckdb.DuckDBPyConnection, month: date, day: date | None) -> list[date]:
@@ -80,22 +78,29 @@ def days_of_month(warehouse: duckdb.DuckDBPyConnection, month: date, day: date |
     if not days:
         months = dict.fromkeys(f"{built_day:%Y-%m}" for built_day in built)
         raise ApportionError(
-            f"no day of {month:%Y-%m} is built", f"there are days of {', '.join(months)}; or apportion run --from … --to …"
+            f"no day of {month:%Y-%m} is built",
+            f"there are days of {', '.join(months)}; or apportion run --from … --to …",
         )
     if day and day not in days:
         raise ApportionError(
-            f"{day} is not among the built days of {month:%Y-%m}", f"those are {days[0]} to {days[-1]}, {len(days)} days"
+            f"{day} is not among the built days of {month:%Y-%m}",
+            f"the first of them is {days[0]}, the last {days[-1]}",
         )
     return [day] if day else days
 
 
 def team_in(warehouse: duckdb.DuckDBPyConnection, name: str, days: list[date]) -> Team:
-    columns = ", ".join(Team.__dataclass_fields__)
     found = rows(
         warehouse,
-        f"""
-        select {columns} from core.fct_team_days
-        where team_id = ? and list_contains(?, usage_date) order by usage_date desc limit 1
+        """
+        select
+            team_id, team_name, team_path, cost_centre, is_built_in,
+            array(
+                select distinct below.team_id from core.fct_team_days as below
+                where below.parent_team_id = teams.team_id and list_contains($2, below.usage_date) order by 1
+            ) as teams_below
+        from core.fct_team_days as teams
+        where team_id = $1 and list_contains($2, usage_date) order by usage_date desc limit 1
         """,
         [name, days],
     )
@@ -114,7 +119,8 @@ def team_in(warehouse: duckdb.DuckDBPyConnection, name: str, days: list[date]) -
         [name, days, LISTED],
     )
     known = ", ".join(f"{row['team_id']} ({row['team_name']})" for row in near)
-    raise ApportionError(f"there is no team {name!r} between {days[0]} and {days[-1]}", f"the nearest are {known}")
+    when = f"on {days[0]}" if len(days) == 1 else f"between {days[0]} and {days[-1]}"
+    raise ApportionError(f"there is no team {name!r} {when}", f"the nearest are {known}")
 
 
 def _unknown_job(warehouse: duckdb.DuckDBPyConnection, name: str) -> ApportionError:

@@ -161,3 +161,37 @@ def test_no_model_uses_floating_point() -> None:
 def test_no_model_asks_the_clock_or_branches_on_the_kind_of_run() -> None:
     """A day run twice gives the same tables, and a first build runs the same SQL as a replay."""
     assert lines_matching(r"(?i)\b(now|current_date|current_timestamp|today|random|uuid)\s*\(|is_incremental") == []
+
+
+# --- adding an idle policy: a branch of one model and a word in one list ------------------------------------
+
+WEIGHTS = "int_idle_weights"
+BY_HOUR = {"proportional", "owner"}
+"""Which policies share out single hours too, `owner` those of reservations. The model that chooses the rule says so."""
+CHOOSES = "int_idle_costs"
+PLATFORM = "platform"
+"""The payer of what no rule shares out, named all over the books; it needs no weights."""
+
+
+def allowed_policies(manifest: Manifest) -> set[str]:
+    """The words that the seed may hold, as its test lists them."""
+    test = next(node for node in manifest["nodes"].values() if node["name"] == "idle_policies_sound_rows")
+    return set(test["test_metadata"]["kwargs"]["allowed"]["policy"])
+
+
+def test_every_idle_policy_that_the_seed_allows_has_its_weights_and_no_other_has(manifest: Manifest) -> None:
+    shared_out = allowed_policies(manifest) - {PLATFORM}
+    (weights,) = (path for path in model_files() if path.stem == WEIGHTS)
+    rules = set(re.findall(r"'(\w+ by (?:day|hour))'", code(weights)))
+    assert rules == {f"{policy} by day" for policy in shared_out} | {f"{policy} by hour" for policy in BY_HOUR}
+
+
+def test_no_other_model_names_an_idle_policy(manifest: Manifest) -> None:
+    words = "|".join(sorted(allowed_policies(manifest) - {PLATFORM}))
+    named = {
+        (path.stem, word)
+        for path in model_files()
+        if path.stem != WEIGHTS
+        for word in re.findall(rf"'({words})(?:'| by )", code(path))
+    }
+    assert named == {(CHOOSES, policy) for policy in BY_HOUR}

@@ -111,8 +111,8 @@ class Adjuster:
     def direct(self) -> Ledger:
         return {key: amount for key, amount in self.rows.items() if key.allocation_kind == "direct"}
 
-    def funding(self, funded_by: str, group: Group, change: Parts) -> Parts:
-        total = sum(change.values())
+    def funding(self, adjustment: Row, group: Group, change: Parts) -> Parts:
+        total, funded_by = sum(change.values()), adjustment["funded_by"]
         if funded_by == PLATFORM[0]:
             return {PLATFORM: -total}
         if funded_by != "all":
@@ -123,12 +123,14 @@ class Adjuster:
         else:
             base = {key.payer: amount for key, amount in direct.items() if key.group == group}
         inside = {payer[0] for payer in change} | {PLATFORM[0]}
+        if adjustment["team_id"]:
+            inside |= set(self.family(adjustment["team_id"]))
         return divide(-total, {team: amount for team, amount in by_team(base).items() if team[0] not in inside})
 
     def book(self, ledger: Ledger, adjustment: Row) -> None:
         for group, change in self.changes(adjustment):
             book(ledger, group, change, "adjustment")
-            book(ledger, group, self.funding(adjustment["funded_by"], group, change), "adjustment")
+            book(ledger, group, self.funding(adjustment, group, change), "adjustment")
 
 
 def book_adjustments(

@@ -126,7 +126,7 @@ def work_out(
 
     burst = book_burst(ledger, seeds, day, direct, weights)
     book_lender_credit(ledger, seeds, day, pool_hours, weights, usage)
-    book_outcome_credit(ledger, tables, seeds, day, classes, direct, burst)
+    book_outcome_credit(ledger, tables, seeds, day, usage, classes, direct, burst)
     book_adjustments(ledger, seeds, day, usage, classes, rates)
 
     books = Books(

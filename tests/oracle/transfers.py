@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from .exact import HOUR, Interval, Row, hour_interval, most_specific, nano, overlap, round_half_away, scaled, valid_on
+from .exact import HOUR, Interval, Row, most_specific, nano, overlap, round_half_away, scaled, united, valid_on
 from .idle import by_team, entitled_units
 from .ledger import PLATFORM, HourlyParts, Ledger, Parts, PoolHourKey, book, divide, team_payer
 from .usage import Payer, Usage, first_parts, open_interval
@@ -182,7 +182,8 @@ def lost_window(life: Life, policy: Row) -> Interval:
     """The last stretch before the end: since the last checkpoint, and no longer than the policy pays for."""
     start, end = life.interval
     own, usual = life.checkpoint_interval, scaled(policy["checkpoint_minutes"], MINUTE)
-    interval = own if own > 0 else usual
+    # A job may say that it saves more often than the policy expects, but not less often.
+    interval = min(own, usual) if own > 0 and usual > 0 else max(own, usual)
     lost = (end - start) % interval if interval > 0 else end - start
     if policy["max_lost_minutes"] is not None:
         lost = min(lost, scaled(policy["max_lost_minutes"], MINUTE))
@@ -194,25 +195,25 @@ def book_outcome_credit(
     tables: dict[str, list[Row]],
     seeds: dict[str, list[Row]],
     day: date,
+    usage: Usage,
     classes: dict[str, str],
     direct: HourlyParts,
     burst: HourlyParts,
 ) -> None:
     """The platform pays for the work that was lost when a run ended as the policy names it."""
     policies = valid_on(seeds["outcome_policies"], day)
-    windows: dict[str, tuple[Interval, Interval]] = {}
+    windows: dict[str, Interval] = {}
     for job_key, life in lives(tables["jobs"], day).items():
         if life.state is not None:
             policy = most_specific(policies, state=life.state, workload_class=classes[job_key])
             if policy and policy["paid_by"] == "platform":
-                windows[job_key] = life.interval, lost_window(life, policy)
+                windows[job_key] = lost_window(life, policy)
     for key in direct.keys() | burst.keys():
         for payer in direct.get(key, {}).keys() | burst.get(key, {}).keys():
             if payer[3] in windows:
-                life, window = windows[payer[3]]
                 cost = direct.get(key, {}).get(payer, 0) + burst.get(key, {}).get(payer, 0)
-                hour = hour_interval(key.hour)
-                alive = max(hour[0], life[0]), min(hour[1], life[1])
-                moved = round_half_away(cost * overlap(window, alive), alive[1] - alive[0])
+                stretches = united(usage.present[key.pool_id, key.hour, payer[3]])
+                lost = sum(overlap(windows[payer[3]], stretch) for stretch in stretches)
+                moved = round_half_away(cost * lost, sum(end - start for start, end in stretches))
                 book(ledger, key.group, {payer: -moved}, "outcome_credit")
                 book(ledger, key.group, {PLATFORM: moved}, "outcome_credit")

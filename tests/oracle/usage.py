@@ -72,6 +72,8 @@ class NodeHour:
     parts: set[tuple[str, str]] = field(default_factory=set)
     """Job key and part id of whoever was here."""
     held: dict[str, dict[str, int]] = field(default_factory=_held)
+    device_time: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Per job: GPUs, or slices of them, times milliseconds."""
     idle: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def capacity(self, resource: str) -> int:
@@ -180,6 +182,8 @@ def hold(node_hour: NodeHour, part: Part, amounts: dict[str, int], milliseconds:
     held = {resource: amount * (running if resource == "cpu" else milliseconds) for resource, amount in amounts.items()}
     for resource, quantity in held.items():
         node_hour.held[resource][part.job_key] += quantity
+    # A slice of a GPU is sampled as one device, like a whole one.
+    node_hour.device_time[part.job_key] += -(-amounts["gpu"] // GPU_UNITS) * milliseconds
     return held
 
 

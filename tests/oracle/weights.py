@@ -105,8 +105,10 @@ class Weigher:
         )
         if not policy["intensity_metric"]:
             return weight
-        held = self.found[pool_id, "gpu"][hour].held.get(payer, 0)
+        device_time = sum(
+            self.usage.node_hours[key].device_time[job_key] for key in self.quantities[pool_id, "gpu", hour][job_key]
+        )
         floor = scaled(policy["intensity_floor"], 1000)
         minimum = scaled(policy["intensity_min_coverage"], 1000, default=500)
         activity = self.activity[policy["intensity_metric"]]
-        return weight * activity.factor(job_key, pool_id, hour, held, floor, minimum)
+        return weight * activity.factor(job_key, pool_id, hour, device_time, floor, minimum)

@@ -68,15 +68,20 @@ class Activity:
             node = sample["cluster_id"], sample["node_name"]
             for stay in usage.placements.get(node, ()):
                 if stay.interval[0] <= at < stay.interval[1]:
-                    parts = usage.node_hours[*node, stay.pool_id, at // HOUR].parts
-                    for job_key in {job for job, part_id in parts if part_id == sample["part_id"]}:
+                    here = usage.node_hours[*node, stay.pool_id, at // HOUR].parts
+                    running = {
+                        (part.job_key, part.part_id)
+                        for part in usage.parts
+                        if part.cluster_id == sample["cluster_id"] and part.interval[0] <= at < part.interval[1]
+                    }
+                    for job_key, _ in {one for one in running & set(here) if one[1] == sample["part_id"]}:
                         sums = self.sums[job_key, stay.pool_id, at // HOUR]
                         sums[0] += gauge * sample["interval_ms"]
                         sums[1] += sample["interval_ms"]
 
-    def factor(self, job_key: str, pool_id: str, hour: int, held: int, floor: int, minimum: int) -> int:
+    def factor(self, job_key: str, pool_id: str, hour: int, device_time: int, floor: int, minimum: int) -> int:
         """In millionths: between the floor and one by mean activity; one where too little was sampled."""
         total, covered = self.sums.get((job_key, pool_id, hour), (0, 0))
-        if covered == 0 or held == 0 or covered * GPU_UNITS * 1000 < minimum * held:
+        if covered == 0 or device_time == 0 or covered * 1000 < minimum * device_time:
             return WHOLE
         return floor * 1000 + (1000 - floor) * round_half_away(total, covered * 100)

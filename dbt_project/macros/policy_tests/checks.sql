@@ -2,7 +2,7 @@
     Checks of single rows, for `sound_rows`. Each is a mapping: `wrong` (SQL that is true for a row at fault), `problem`
     and `remedy` in words, and `shows`, SQL whose value the problem begins with (`gpus = -1 is less than 0`), or nothing.
 #}
-{% macro checks_of_cells(required, allowed, at_least, at_most, more_than) -%}
+{% macro checks_of_cells(required, allowed, reserved, at_least, at_most, more_than) -%}
     {%- set checks = [] -%}
     {%- for column in required -%}
         {%- do checks.append({"shows": column, "wrong": column ~ " is null", "problem": "is required", "remedy": "fill in the cell"}) -%}
@@ -13,6 +13,14 @@
             "wrong": column ~ " not in ('" ~ words | join("', '") ~ "')",
             "problem": "is none of the known words",
             "remedy": "use one of: " ~ words | join(", "),
+        }) -%}
+    {%- endfor -%}
+    {%- for column, words in reserved.items() -%}
+        {%- do checks.append({
+            "shows": column,
+            "wrong": column ~ " in ('" ~ words | join("', '") ~ "')",
+            "problem": "has a meaning of its own",
+            "remedy": "choose another name than: " ~ words | join(", "),
         }) -%}
     {%- endfor -%}
     {%- for column, number in at_least.items() -%}
@@ -63,16 +71,19 @@
 {% macro checks_of_references(references) -%}
     {%- set checks = [] -%}
     {%- for reference in references -%}
-        {%- set known = "select " ~ reference.field ~ " from " ~ ref(reference.seed) ~ " where " ~ reference.field ~ " is not null" -%}
         {%- set also = " and " ~ reference.column ~ " not in ('" ~ reference.also | join("', '") ~ "')" if reference.also else "" -%}
         {%- do checks.append({
             "shows": reference.column,
-            "wrong": reference.column ~ " is not null and " ~ reference.column ~ " not in (" ~ known ~ ")" ~ also,
+            "wrong": reference.column ~ " is not null and " ~ reference.column ~ " not in (" ~ names_of(reference) ~ ")" ~ also,
             "problem": "is not in " ~ seed_file(reference.seed),
             "remedy": "correct the name, or add it to " ~ seed_file(reference.seed) ~ " first",
         }) -%}
     {%- endfor -%}
     {{ return(checks) }}
+{%- endmacro %}
+
+{% macro names_of(reference) -%}
+    select {{ reference.field }} from {{ ref(reference.seed) }} where {{ reference.field }} is not null
 {%- endmacro %}
 
 {# The rows of a relation that a check finds at fault, in the columns that every policy test returns. #}

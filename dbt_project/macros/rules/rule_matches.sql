@@ -1,5 +1,5 @@
 {#
-    Which ordered rules match which subjects, whatever the day: one row per subject_key and rule_order.
+    Which ordered rules match which subjects, whatever the day: one row per subject_key and rule (its policy_row).
 
     An empty matcher matches anything; otherwise it is a LIKE pattern, and a subject without the field does not
     match. `pairs` names JSON columns of the subjects (labels, tags) and the rule column that reads a `key=value`
@@ -9,7 +9,7 @@
 {% macro rule_matches(subjects, rules, fields, pairs, ranges={}) -%}
     select
         subjects.subject_key,
-        rules.rule_order
+        rules.policy_row
     from {{ subjects }} as subjects
     inner join {{ rules }} as rules
         on
@@ -24,7 +24,7 @@
     left join (
         select distinct
             pairs.{{ json_column }},
-            rules.rule_order
+            rules.policy_row
         from (
             select
                 objects.{{ json_column }},
@@ -38,15 +38,18 @@
     ) as {{ rule_column }}_matches
         on
             subjects.{{ json_column }} = {{ rule_column }}_matches.{{ json_column }}
-            and rules.rule_order = {{ rule_column }}_matches.rule_order
+            and rules.policy_row = {{ rule_column }}_matches.policy_row
     {%- endfor %}
     where
         {%- for json_column, rule_column in pairs.items() %}
-        (rules.{{ rule_column }} is null or {{ rule_column }}_matches.rule_order is not null){{ " and" if not loop.last }}
+        (rules.{{ rule_column }} is null or {{ rule_column }}_matches.policy_row is not null){{ " and" if not loop.last }}
         {%- endfor %}
 {%- endmacro %}
 
-{# The first of the matching rules that is valid on the day: one row per subject_key and usage_date. #}
+{#
+    The first of the matching rules that is valid on the day: one row per subject_key and usage_date. Orders are unique on
+    each day, so the order and the day name the rule.
+#}
 {% macro first_rule_of_day(subject_days, matches, rules) -%}
     select
         subject_days.subject_key,
@@ -55,7 +58,7 @@
     from {{ subject_days }} as subject_days
     inner join {{ matches }} as matches on subject_days.subject_key = matches.subject_key
     inner join {{ rules }} as rules
-        on matches.rule_order = rules.rule_order and {{ valid_on("rules", "subject_days.usage_date") }}
+        on matches.policy_row = rules.policy_row and {{ valid_on("rules", "subject_days.usage_date") }}
     group by subject_days.subject_key, subject_days.usage_date
 {%- endmacro %}
 

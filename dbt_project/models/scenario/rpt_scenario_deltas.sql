@@ -42,7 +42,7 @@ summed as (
 
 final as (
     select
-        '{{ this.schema }}' as scenario_schema,
+        '{{ var("scenario") }}' as scenario_name,
         date '{{ var("window_start") }}' as first_date,
         date '{{ var("window_end") }}' as end_date,
         summed.month_date,

@@ -3,17 +3,18 @@
     failing row says which file, which row, what is wrong and the remedy.
 
     - `key` names a row. Of the rows of a dated seed with one key, at most one is valid on any day, and each is valid for
-      at least a day; of an undated seed, or with `unique`, no two rows have the same key.
-    - `required` cells are filled; `allowed` ones hold one of the listed words or nothing; `at_least`, `at_most` and
-      `more_than` bound numbers; `pairs` are matchers that read `key=value`; `references` name what another seed holds.
+      at least a day; of an undated seed no two rows have the same key.
+    - `required` cells are filled; `allowed` ones hold one of the listed words or nothing, `reserved` ones none of them;
+      `at_least`, `at_most` and `more_than` bound numbers; `pairs` are matchers that read `key=value`.
+    - `references` name what another seed holds, if both are dated on all days of the row: see `referred_days.sql`.
     - `rules` are what a single row must not be: see `checks.sql`.
 #}
 {% test sound_rows(
-    model, key, unique=false, required=[], allowed={}, at_least={}, at_most={}, more_than={}, pairs=[], references=[], rules=[]
+    model, key, required=[], allowed={}, reserved={}, at_least={}, at_most={}, more_than={}, pairs=[], references=[], rules=[]
 ) %}
     {%- set dated = is_dated(model.identifier) -%}
     {%- set checks =
-        checks_of_cells(required, allowed, at_least, at_most, more_than)
+        checks_of_cells(required, allowed, reserved, at_least, at_most, more_than)
         + checks_of_pairs(pairs)
         + checks_of_references(references)
         + rules
@@ -49,13 +50,17 @@
         'end the earlier row where this one begins: valid_to of the one = valid_from of the other' as remedy
     from ordered
     where first_day < taken_until
-    {% endif %}
-
-    {%- if dated and (unique or checks) %}
+    {%- for reference in references if is_dated(reference.seed) %}
     union all
-    {% endif %}
+    {{ uncovered_days(reference) }}
+    {%- for fit in reference.fits or [] %}
+    union all
+    {{ unfit_days(reference, fit) }}
+    {%- endfor %}
+    {%- endfor %}
 
-    {%- if unique or not dated %}
+    {%- else %}
+
     select
         seed_file,
         min(seed_row) as seed_row,
@@ -64,13 +69,10 @@
     from seed_rows
     group by seed_file, {{ key | join(', ') }}
     having count(*) > 1
-    {%- if checks %}
-    union all
     {%- endif %}
-    {% endif %}
 
     {%- for check in checks %}
+    union all
     {{ findings('seed_rows', check) }}
-    {% if not loop.last %}union all{% endif %}
     {%- endfor %}
 {% endtest %}

@@ -2,10 +2,14 @@
 -- They read the books as they stand before any of them.
 
 create or replace temp table books_before as
-select usage_date, pool_id, component, currency, payer, 'direct' as allocation_kind, null as idle_cause,
-    cast(null as varchar) as policy_row, true as is_recomputed, sum(amount) as amount
-from direct_parts
-group by all
+select
+    usage_date, pool_id, component, currency, payer,
+    'direct' as allocation_kind,
+    cast(null as varchar) as idle_cause,
+    cast(null as varchar) as policy_row,
+    true as is_recomputed,
+    amount
+from direct_days
 union all by name
 select usage_date, pool_id, component, currency, payer, 'direct' as allocation_kind, is_recomputed, amount
 from daily_parts
@@ -50,8 +54,8 @@ select
 from days
 inner join seeds.adjustments as adjustments on is_valid(valid_from, valid_to, usage_date);
 
--- grain: one row per adjustment and row of the books in its scope (or, with no cost, GPU time held in its scope)
-create or replace temp table in_scope as
+-- grain: one row per adjustment that names a team, and team that it covers: that team and those below it
+create or replace temp table covered_teams as
 with recursive below as (
     select usage_date, team_id as top_team_id, team_id, 1 as level
     from core.fct_team_days
@@ -62,21 +66,20 @@ with recursive below as (
     inner join core.fct_team_days as teams
         on below.usage_date = teams.usage_date and below.team_id = teams.parent_team_id
     where below.level < 20
-),
+)
 
--- A team covers the teams below it.
-covered as (
-    select adjustment, below.team_id
-    from adjustments
-    inner join below on adjustments.usage_date = below.usage_date and adjustments.team_id = below.top_team_id
-),
+select adjustment, below.team_id
+from adjustments
+inner join below on adjustments.usage_date = below.usage_date and adjustments.team_id = below.top_team_id;
 
-candidates as (
+-- grain: one row per adjustment and row of the books in its scope (or, with no cost, GPU time held in its scope)
+create or replace temp table in_scope as
+with candidates as (
     select usage_date, pool_id, component, currency, payer, allocation_kind, amount as cost, 0::hugeint as gpu_held
     from books_before
     union all
     select usage_date, pool_id, component, null as currency, payer, 'held' as allocation_kind, 0 as cost, sum(quantity) as gpu_held
-    from held
+    from held_rows
     where component = 'gpu'
     group by all
 )
@@ -115,7 +118,7 @@ where
     and (adjustments.project_id is null or adjustments.project_id = payers.project_id)
     and (adjustments.workload_class is null or adjustments.workload_class = jobs.workload_class)
     and (
-        adjustments.team_id is null or (adjustment, payers.team_id) in (select (adjustment, team_id) from covered)
+        adjustments.team_id is null or (adjustment, payers.team_id) in (select (adjustment, team_id) from covered_teams)
     );
 
 create or replace temp table scope_payers as
@@ -124,7 +127,8 @@ from in_scope
 where adjustment_kind <> 'amount'
 group by all;
 
--- An amount belongs to the project or team that it names; one for a class, to those whose jobs are of the class.
+-- An amount belongs to the project or team that it names; one for a class, to those whose jobs are of the class. On a day
+-- without such jobs it moves nothing.
 create or replace temp table amount_payers as
 with class_costs as (
     select adjustment, usage_date, currency, team_id, project_id, sum(cost) as amount
@@ -149,7 +153,7 @@ given as (
     select
         adjustments.adjustment,
         adjustments.currency,
-        coalesce(projects.team_id, adjustments.team_id, class_payers.team_id, 'platform') as team_id,
+        coalesce(projects.team_id, adjustments.team_id, class_payers.team_id) as team_id,
         coalesce(adjustments.project_id, class_payers.project_id) as project_id,
         coalesce(class_payers.weight, 1) as weight
     from adjustments
@@ -220,7 +224,7 @@ from split('adjustment_pots', 'adjustment_claims');
 
 -- The other side: the platform, a team, or all teams outside of the scope by their direct cost in the same place.
 create or replace temp table funding_pots as
-select pot, usage_date, pool_id, component, currency, policy_row, funded_by, sum(amount) as whole
+select pot, adjustment, usage_date, pool_id, component, currency, policy_row, funded_by, sum(amount) as whole
 from adjustment_parts
 group by all;
 
@@ -249,6 +253,7 @@ others as (
         and (pot, direct_costs.team_id) not in (
             select (pot, payers.team_id) from adjustment_parts inner join payers using (payer)
         )
+        and (adjustment, direct_costs.team_id) not in (select (adjustment, team_id) from covered_teams)
 ),
 
 funders as (

@@ -39,9 +39,9 @@ used as (
         team_id,
         sum(quantity) as used,
         sum(case when is_burst then quantity else 0 end) as used_in_burst
-    from held
+    from held_rows
     inner join burst_pools using (usage_date, pool_id)
-    where held.component = 'gpu'
+    where component = 'gpu' and quantity > 0
     group by all
 ),
 
@@ -95,7 +95,8 @@ create or replace temp table burst_teams as
 with charged as (
     select pot, team_id, sum(amount) as charged, sum(weight) as job_weight
     from direct_parts
-    where component = 'gpu'
+    inner join payers using (payer)
+    where pot in (select pot from burst_pots)
     group by all
 )
 
@@ -106,7 +107,7 @@ select
     amount - coalesce(charged, 0) as moved
 from split('burst_pots', 'burst_claims') as parts
 left join charged using (pot, team_id)
-where total > 0 and amount <> coalesce(charged, 0);
+where amount <> coalesce(charged, 0);
 
 -- A team's part is carried to its jobs there, by what they weigh; a team without a job there keeps it.
 create or replace temp table carried_pots as
@@ -121,7 +122,8 @@ from burst_teams;
 create or replace temp view carried_claims as
 select carried_pots.pot, null as place, jobs.payer, jobs.weight
 from carried_pots
-inner join direct_parts as jobs on carried_pots.hour_pot = jobs.pot and carried_pots.team_id = jobs.team_id
+inner join direct_parts as jobs on carried_pots.hour_pot = jobs.pot
+inner join payers on jobs.payer = payers.payer and carried_pots.team_id = payers.team_id
 where carried_pots.job_weight > 0
 union all
 select pot, null as place, team_payer as payer, 1 as weight
@@ -180,6 +182,7 @@ select slot, team_id, sum(used) - sum(entitled) as over_use
 from (
     select slot, team_id, quantity as used, 0 as entitled
     from held
+    inner join payers using (payer)
     where slot in (select slot from lending_hours)
     union all
     select slot, team_id, 0 as used, gpu_units(gpus) * 3600000 as entitled

@@ -11,7 +11,7 @@ select
     billed.owner_project_id,
     sum(billed.allocatable_cost) as whole
 from core.fct_billed_costs as billed
-semi join days using (usage_date)
+semi join places using (usage_date, pool_id)
 semi join (from core.dim_components where cost_grain = 'day') as daily using (component)
 left join seeds.cost_rules as rules
     on billed.cost_rule = policy_name('cost_rules', cast(rules.rule_order as varchar), rules.valid_from)
@@ -103,7 +103,7 @@ create or replace temp table overhead_weights as
 with direct_costs as (
     select usage_date, currency, team_id, project_id, sum(amount) as amount
     from (
-        select usage_date, currency, payer, amount from direct_parts
+        select usage_date, currency, payer, amount from direct_days
         union all
         select usage_date, currency, payer, amount from daily_parts
     )
@@ -138,9 +138,8 @@ by_project as (
     from rated
     group by all
     union all by name
-    select usage_date, 'gpu_hours' as base, payers.team_id, payers.project_id, sum(quantity) as weight
-    from held
-    inner join payers using (payer)
+    select usage_date, 'gpu_hours' as base, team_id, project_id, sum(quantity) as weight
+    from held_rows
     where component = 'gpu'
     group by all
     union all by name

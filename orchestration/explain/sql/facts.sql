@@ -3,7 +3,8 @@
 
 create or replace temp table bills as
 select
-    billed.usage_date,
+    shown_day(usage_date) as day,
+    usage_date,
     billed.pool_id,
     billed.component,
     billed.currency,
@@ -17,6 +18,6 @@ semi join lines using (usage_date, pool_id, component, currency)
 group by all;
 
 create or replace temp table spent_hours as
-select hours.*
+select shown_day(usage_date) as day, hours.*
 from hours
 semi join lines using (usage_date, pool_id, component, currency);

@@ -94,8 +94,10 @@ create or replace temp table peaks as
 select usage_date, pool_id, component, team_id, max(quantity) as demand
 from (
     select usage_date, hour_at, pool_id, component, team_id, sum(quantity) as quantity
-    from held
+    from held_rows
     semi join (from idle_known where idle_rule in ('even/day', 'peak/day')) as asked_for using (usage_date, pool_id, component)
+    -- Of energy some quantities are unknown; `even` asks only who used any.
+    where quantity > 0 or quantity is null
     group by all
 )
 group by all;

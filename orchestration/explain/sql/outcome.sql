@@ -1,6 +1,7 @@
 -- Outcome credit: what a run lost since its last checkpoint, where its end state is the platform's affair.
--- The facts do not keep a run's own checkpoint interval. Where the policy's interval does not lead to what is booked, and
--- the policy is still that of the day, the run had one of its own, and the credit is taken from the books.
+-- Two things the facts do not hold, and then the credit is taken from the books: a run's own checkpoint interval (seen where
+-- the policy's interval does not lead to what is booked, though the policy is still that of the day), and when within an
+-- hour a run was there, if it came and went.
 create or replace temp table outcome_parts as
 with jobs as (
     select
@@ -54,7 +55,7 @@ costs as (
     select usage_date, hour_at, pool_id, component, currency, payer, sum(amount) as whole
     from (
         select usage_date, hour_at, pool_id, component, currency, payer, amount
-        from direct_parts
+        from direct_rows
         where payer in (select payer from lost)
         union all
         select usage_date, hour_at, pool_id, 'gpu' as component, currency, payer, amount
@@ -64,24 +65,45 @@ costs as (
     group by all
 ),
 
+presence as (
+    select usage_date, hour_at, pool_id, payer, cast(sum(present_seconds) * 1000 as bigint) as present_ms
+    from core.fct_job_usage_hourly
+    inner join (select usage_date, job_key, payer from lost) as jobs using (usage_date, job_key)
+    group by all
+),
+
 timed as (
     select
         costs.*,
         policy_row,
-        interval_ms,
         lost_ms,
-        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(end_ms - lost_ms, epoch_ms(hour_at)) as weight,
-        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(start_ms, epoch_ms(hour_at)) as total
+        present_ms,
+        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(end_ms - lost_ms, epoch_ms(hour_at)) as lost_of_hour,
+        least(end_ms, epoch_ms(hour_at) + 3600000) - greatest(start_ms, epoch_ms(hour_at)) as run_of_hour
     from costs
     inner join lost using (usage_date, payer)
+    inner join presence using (usage_date, hour_at, pool_id, payer)
     where lost_ms > 0 and end_ms - lost_ms < epoch_ms(hour_at) + 3600000
+),
+
+weighted as (
+    select
+        timed.*,
+        cast(
+            case
+                when lost_of_hour = run_of_hour then present_ms
+                when present_ms = run_of_hour then lost_of_hour
+            end as hugeint
+        ) as weight,
+        cast(present_ms as hugeint) as total
+    from timed
 )
 
 select
-    timed.* replace (cast(weight as hugeint) as weight, cast(total as hugeint) as total),
-    cast(weight as hugeint) as running,
-    -share(whole, cast(weight as hugeint), cast(total as hugeint)) as amount
-from timed;
+    weighted.*,
+    weight as running,
+    -share(whole, weight, total) as amount
+from weighted;
 
 -- grain: one row per day, pool, component, currency and job: what it was given back (the platform has the opposite)
 create or replace temp table outcome_rows as
@@ -97,7 +119,11 @@ credits as (
     where allocation_kind = 'outcome_credit' and payer not in (select payer from teams)
 ),
 
-own_interval as (
+unknown as (
+    select usage_date, payer
+    from outcome_parts
+    where weight is null
+    union
     select usage_date, payer
     from (
         select usage_date, pool_id, component, currency, payer, amount from recomputed
@@ -111,8 +137,8 @@ own_interval as (
 
 select *, true as is_recomputed
 from recomputed
-anti join own_interval using (usage_date, payer)
+anti join unknown using (usage_date, payer)
 union all by name
 select *, false as is_recomputed
 from credits
-semi join own_interval using (usage_date, payer);
+semi join unknown using (usage_date, payer);

@@ -1,4 +1,6 @@
--- What the books say of one job or one team, beside what comes out when it is worked out again.
+-- What the books say of one job or one team, beside what comes out when it is worked out again. The variable `by_day` says
+-- whether each day is shown (`day`) or all of them in sum.
+create or replace temp macro shown_day(usage_date) as case when getvariable('by_day') then usage_date end;
 
 -- grain: one row per day, pool, component, currency, kind and cause (transfers: and policy row)
 create or replace temp table lines as
@@ -21,6 +23,7 @@ with both_sides as (
 )
 
 select
+    shown_day(usage_date) as day,
     usage_date,
     pool_id,
     component,
@@ -36,7 +39,7 @@ select
     cast(coalesce(sum(recomputed), 0) as decimal(38, 9)) as recomputed,
     cast(coalesce(sum(booked), 0) as decimal(38, 9)) as booked
 from both_sides
-group by usage_date, pool_id, component, currency, allocation_kind, idle_cause, transfer_row;
+group by all;
 
 -- grain: one row per line, step of its arithmetic, and hour (none: the day): whole × weight ÷ total = amount
 -- A team's payers stand next to each other in every split, so its part is that of their weights together.
@@ -45,10 +48,11 @@ with mine as (
     select payer from payers where is_mine
 ),
 
-direct_totals as (
-    select pot, sum(quantity) as total_quantity
-    from direct_parts
-    group by pot
+held_totals as (
+    select slot, sum(quantity) as total_quantity
+    from held
+    where slot in (select slot from held semi join mine using (payer))
+    group by slot
 ),
 
 parts as (
@@ -60,9 +64,9 @@ parts as (
         -- All idle, and no floor: in such an hour, what was held decides.
         case when total = total_quantity then held_unit else unit end as unit,
         case when total = total_quantity then held_per_unit else per_unit end as per_unit
-    from direct_parts
+    from direct_rows
     semi join mine using (payer)
-    inner join direct_totals using (pot)
+    inner join held_totals using (slot)
     inner join units using (usage_date, pool_id, component)
     union all by name
     select
@@ -98,7 +102,8 @@ parts as (
         idle_rule as rule,
         step as part_number,
         weight_row,
-        share(1, step, held_per_unit::hugeint * 3600) as used_hours,
+        share(1, step, case when held_unit = 'kWh' then 1 else 3600 end * held_per_unit::hugeint) as used_hours,
+        replace(held_unit, '-s', '-h') as reach_unit,
         whole, weight, running, total, amount,
         case
             when idle_rule in ('even/day', 'peak/day') then 'teams'
@@ -234,24 +239,29 @@ parts as (
     from funding_parts
     semi join mine using (payer)
     where amount <> 0
+),
+
+summed as (
+    select
+        usage_date, hour_at, pool_id, component, currency, allocation_kind, idle_cause, transfer_row,
+        step, rule, part_number, value, base, used_hours, entitled_hours, reach_unit, unit, per_unit, whole, total,
+        coalesce(list(distinct weight_row) filter (weight_row is not null), []) as weight_rows,
+        sum(less) as less,
+        sum(weight) as weight,
+        max(running) as running,
+        cast(sum(amount) as decimal(38, 9)) as amount
+    from parts
+    group by all
 )
 
 select
-    usage_date, hour_at, pool_id, component, currency, allocation_kind, idle_cause, transfer_row,
-    step, rule, part_number, value, base, used_hours, entitled_hours, unit, per_unit,
-    whole,
-    total,
-    list(distinct weight_row) as weight_rows,
-    sum(less) as less,
-    sum(weight) as weight,
-    max(running) as running,
-    cast(sum(amount) as decimal(38, 9)) as amount,
+    shown_day(usage_date) as day,
+    summed.*,
     -- What the quotient alone gives, and the running shares, whose difference can have another last decimal.
-    share(whole, sum(weight)::hugeint, total::hugeint) as quotient,
-    share(whole, max(running)::hugeint, total::hugeint) as share_up_to,
-    share(whole, max(running)::hugeint - sum(weight)::hugeint, total::hugeint) as share_before
-from parts
-group by all;
+    share(whole, weight, total) as quotient,
+    share(whole, running, total) as share_up_to,
+    share(whole, running - weight, total) as share_before
+from summed;
 
 -- How the weight of a job came about, where it is not just what it held: grain of its hours by pool and component.
 create or replace temp table weighings as
@@ -281,10 +291,10 @@ select
     hour_at,
     pool_id,
     component,
-    workload_class,
+    nodes.workload_class,
     list(distinct class_weight) as class_weights,
     list(distinct policy_name('complexity_weights', weights.workload_class || '/' || weights.gpu_model, weights.valid_from))
-        as weight_rows,
+        filter (weights.weight is not null) as weight_rows,
     share(1, sum(round(quantity))::hugeint, any_value(held_per_unit)) as held,
     any_value(held_unit) as held_unit,
     -- The activity of the hour, from telemetry: what the weight has beyond quantity and class.

@@ -1,6 +1,35 @@
 -- What the facts say of the days: payers, pool-hours, what jobs held in them and what that weighs, and the policy of each
 -- pool. Needs the table `days` and the macro `is_mine(team_id, job_key)`, which says for whom the receipt is.
 
+-- A job's receipt needs the pools that it pays for and those that share burst capacity with them; a team's needs all,
+-- because overhead follows what everybody pays anywhere.
+create or replace temp table places as
+with known as (
+    select usage_date, pool_id from core.fct_pool_days semi join days using (usage_date)
+    union
+    select usage_date, pool_id from core.fct_pool_hours semi join days using (usage_date)
+    union
+    select usage_date, pool_id from core.fct_billed_costs semi join days using (usage_date)
+),
+
+own as (
+    select distinct allocations.usage_date, allocations.pool_id, pools.cluster_id, pools.gpu_model
+    from core.fct_cost_allocations as allocations
+    semi join days using (usage_date)
+    left join core.fct_pool_days as pools using (usage_date, pool_id)
+    where is_mine(allocations.team_id, allocations.job_key)
+)
+
+select known.*
+from known
+left join core.fct_pool_days as pools using (usage_date, pool_id)
+where
+    getvariable('subject_column') = 'team_id'
+    or (usage_date, pool_id) in (select (usage_date, pool_id) from own)
+    or (usage_date, pools.cluster_id, pools.gpu_model) in (
+        select (usage_date, cluster_id, gpu_model) from own where gpu_model is not null
+    );
+
 -- Payers by number, in the order in which every split takes them.
 create or replace temp table payers as
 with named as (
@@ -41,19 +70,28 @@ inner join payers
 create or replace temp table teams as
 select payer, team_id, is_mine from payers where project_id is null and user_name is null and job_key is null;
 
--- A slot is a pool's component in an hour; it has a pot for each currency that it is billed in.
-create or replace temp table slots as
-select row_number() over () as slot, usage_date, hour_at, pool_id, component
+-- A slot is a pool's component in an hour, by number; it has a pot for each currency that it is billed in.
+create or replace temp table pool_hours as
+select 4 * row_number() over () as first_slot, usage_date, hour_at, pool_id
 from (
-    select usage_date, hour_at, pool_id from core.fct_pool_hours semi join days using (usage_date)
+    select usage_date, hour_at, pool_id from core.fct_pool_hours semi join places using (usage_date, pool_id)
     union
-    select usage_date, hour_at, pool_id from core.fct_job_usage_hourly semi join days using (usage_date)
-)
-cross join (select component from core.dim_components where cost_grain = 'hour');
+    select usage_date, hour_at, pool_id from core.fct_job_usage_hourly semi join places using (usage_date, pool_id)
+);
 
+create or replace temp table slots as
+select first_slot + place as slot, usage_date, hour_at, pool_id, component
+from pool_hours
+cross join (values (0, 'gpu'), (1, 'cpu'), (2, 'memory'), (3, 'energy')) as components (place, component);
+
+-- Numbers for what is summed over the day's hours, too: they are quicker to group by than names.
 create or replace temp table hours as
-select row_number() over () as pot, slots.slot, pool_hours.*
-from core.fct_pool_hours as pool_hours
+select
+    row_number() over () as pot,
+    dense_rank() over (order by usage_date, pool_id, component, currency) as day_pot,
+    slots.slot,
+    facts.*
+from core.fct_pool_hours as facts
 inner join slots using (usage_date, hour_at, pool_id, component);
 
 -- grain: one row per day, pool and component: the allocation policy that applies
@@ -61,12 +99,12 @@ create or replace temp table methods as
 with cells as (
     select usage_date, pool_id, component from hours
     union
-    select usage_date, pool_id, component from core.fct_billed_costs semi join days using (usage_date)
+    select usage_date, pool_id, component from core.fct_billed_costs semi join places using (usage_date, pool_id)
     union
     -- A pool can have entitlements on a day on which it had neither cost nor capacity.
     select pools.usage_date, pools.pool_id, components.component
     from core.fct_pool_days as pools
-    semi join days using (usage_date)
+    semi join places using (usage_date, pool_id)
     cross join core.dim_components as components
     where pools.pool_kind = 'compute' and components.cost_grain = 'hour'
 )
@@ -94,71 +132,66 @@ qualify
         order by policies.pool_id = '*', policies.component = '*'
     ) = 1;
 
--- grain: one row per slot and job. Quantities are what the facts hold, back in whole units: 1/25,200 of a GPU, thousandths
--- of a core, MiB, each for a millisecond. Of energy the facts tell the weight, and the quantity as far as that tells it.
+-- grain: one row per slot, job and node; the parts of a job's nodes add up to those of the job, whatever the split.
+-- Quantities are what the facts hold, back in whole units: 1/25,200 of a GPU, thousandths of a core, MiB, each for a
+-- millisecond. Of energy the facts tell the weight, and the quantity as far as that tells it.
 create or replace temp table held as
-with job_hours as (
-    select
-        usage_date,
-        hour_at,
-        pool_id,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        sum(cast(round(gpu_seconds * 25200000) as hugeint)) as gpu_held,
-        sum(cast(round(cpu_core_seconds * 1000000) as hugeint)) as cpu_held,
-        sum(cast(round(memory_gib_seconds * 1024000) as hugeint)) as memory_held,
-        cast(sum(gpu_weight) as hugeint) as gpu_weight,
-        cast(sum(cpu_weight) as hugeint) as cpu_weight,
-        cast(sum(memory_weight) as hugeint) as memory_weight,
-        cast(sum(energy_weight) as hugeint) as energy_weight,
-        sum(cast(energy_weight as hugeint) // cast(round(class_weight * 1000) as hugeint)) as unclassed_energy
-    from core.fct_job_usage_hourly
-    semi join days using (usage_date)
-    group by all
+with energy_methods as (
+    select usage_date, pool_id, method, intensity_metric from methods where component = 'energy'
 ),
 
-numbered as (
-    select payers.payer, payers.team_id, job_hours.* exclude (team_id, project_id, user_name, job_key)
-    from job_hours
+nodes as (
+    select
+        pool_hours.first_slot,
+        payers.payer,
+        -- Below 2^53 and next to a whole number, so floating point finds that number.
+        cast(round(cast(gpu_seconds as double) * 25200000) as bigint) as gpu_held,
+        cast(round(cast(cpu_core_seconds as double) * 1000000) as bigint) as cpu_held,
+        cast(round(cast(memory_gib_seconds as double) * 1024000) as bigint) as memory_held,
+        case
+            when method = 'direct' then cast(energy_weight as hugeint)
+            when method = 'complexity' and intensity_metric is null
+                then cast(energy_weight as hugeint) // cast(round(class_weight * 1000) as hugeint)
+        end as energy_held,
+        gpu_weight,
+        cpu_weight,
+        memory_weight,
+        energy_weight
+    from core.fct_job_usage_hourly as usage
+    inner join pool_hours using (usage_date, hour_at, pool_id)
+    left join energy_methods using (usage_date, pool_id)
     inner join payers
         on
-            job_hours.job_key = payers.job_key
-            and job_hours.team_id = payers.team_id
-            and job_hours.project_id is not distinct from payers.project_id
-            and job_hours.user_name is not distinct from payers.user_name
+            usage.job_key = payers.job_key
+            and usage.team_id = payers.team_id
+            and usage.project_id is not distinct from payers.project_id
+            and usage.user_name is not distinct from payers.user_name
 ),
 
 by_component as (
-    select usage_date, hour_at, pool_id, payer, team_id, 'gpu' as component, gpu_held as quantity, gpu_weight as weight
-    from numbered
+    select first_slot as slot, payer, gpu_held as quantity, gpu_weight as weight from nodes
     union all
-    select usage_date, hour_at, pool_id, payer, team_id, 'cpu', cpu_held, cpu_weight
-    from numbered
+    select first_slot + 1, payer, cpu_held, cpu_weight from nodes
     union all
-    select usage_date, hour_at, pool_id, payer, team_id, 'memory', memory_held, memory_weight
-    from numbered
+    select first_slot + 2, payer, memory_held, memory_weight from nodes
     union all
-    select
-        usage_date, hour_at, pool_id, payer, team_id, 'energy',
-        case
-            when method = 'direct' then energy_weight
-            when method = 'complexity' and intensity_metric is null then unclassed_energy
-        end,
-        energy_weight
-    from numbered
-    inner join (from methods where component = 'energy') using (usage_date, pool_id)
+    select first_slot + 3, payer, energy_held, energy_weight from nodes
 )
 
-select slots.*, payer, team_id, quantity, weight
+select slot, payer, quantity, cast(weight as hugeint) as weight
 from by_component
-inner join slots using (usage_date, hour_at, pool_id, component)
-where coalesce(quantity, weight) > 0;
+where weight > 0 or quantity > 0;
+
+create or replace temp view held_rows as
+select held.*, slots.* exclude (slot), payers.team_id, payers.project_id
+from held
+inner join slots using (slot)
+inner join payers using (payer);
 
 create or replace temp table held_by_day as
 select usage_date, pool_id, component, payer, sum(weight) as weight
 from held
+inner join slots using (slot)
 group by all;
 
 -- In what weights are counted, for people: a unit, and how much weight makes one of it.

@@ -1,5 +1,5 @@
 -- grain: one row per UTC day, pool, component, currency, payer (team, project, user, job), allocation kind and idle cause
--- Transfers have a row per policy row and counterparty, so that both sides of a pair can be seen.
+-- Transfers have a row per policy row, counterparty and reason, so that both sides of a pair can be seen.
 with allocations as (
     select * from {{ ref('int_allocations') }}
 ),

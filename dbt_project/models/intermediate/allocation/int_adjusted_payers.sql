@@ -35,9 +35,9 @@ drivers as (
     select
         drivers.*,
         job_classes.workload_class
-    from {{ ref('int_drivers_daily') }} as drivers
+    from {{ ref('int_drivers') }} as drivers
     left join job_classes on drivers.usage_date = job_classes.usage_date and drivers.job_key = job_classes.job_key
-    where drivers.driver = 'gpu_seconds' and drivers.job_key is not null
+    where drivers.driver = 'gpu_seconds' and drivers.hour_ms is not null
 ),
 
 -- A scope that names a team covers the teams below it.

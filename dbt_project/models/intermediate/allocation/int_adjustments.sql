@@ -25,6 +25,7 @@ totals as (
     select
         {{ qualified('given', scope) }},
         adjustments.funded_by,
+        adjustments.team_id as named_team_id,
         adjustments.policy_row,
         adjustments.reason,
         cast(sum(given.amount) as numeric(38, 9)) as total,
@@ -33,14 +34,24 @@ totals as (
     from given
     inner join adjustments
         on given.adjustment_id = adjustments.adjustment_id and {{ valid_on('adjustments', 'given.usage_date') }}
-    group by {{ qualified('given', scope) }}, adjustments.funded_by, adjustments.policy_row, adjustments.reason
+    group by
+        {{ qualified('given', scope) }},
+        adjustments.funded_by, adjustments.team_id, adjustments.policy_row, adjustments.reason
 ),
 
+-- Whoever is in the scope does not fund it: the teams that it reaches here, and those below a team that it names.
 scope_teams as (
-    select distinct
+    select
         {{ scope | join(', ') }},
         team_id
     from given
+    union distinct
+    select
+        {{ qualified('totals', scope) }},
+        team_ancestors.team_id
+    from totals
+    inner join {{ ref('int_team_ancestors') }} as team_ancestors
+        on totals.usage_date = team_ancestors.usage_date and totals.named_team_id = team_ancestors.ancestor_team_id
 ),
 
 -- Funded by all: by the teams that are outside of it here, by their direct cost; what concerns no pool, by that of the day.

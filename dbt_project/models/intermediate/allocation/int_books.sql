@@ -1,5 +1,5 @@
--- grain: one row per UTC day, pool, component, currency, payer, allocation kind, idle cause and reason: the books before adjustments
--- Adjustments read these rows and do not see each other.
+-- grain: one row per UTC day, pool, component, currency, payer, allocation kind, idle cause, policy row, counterparty and (burst) reason
+-- The books before adjustments, which read these rows and do not see each other.
 {%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
 {%- set cost = 'usage_date, pool_id, component, currency' %}
 {%- set payer = 'team_id, project_id, user_name, job_key' %}
@@ -206,7 +206,11 @@ final as (
         ) as reason,
         cast(sum(amount) as numeric(38, 9)) as amount
     from explained
-    group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+    group by
+        usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, allocation_kind, idle_cause,
+        coalesce(policy_row, allocation_policy_row), counterparty_team_id,
+        -- A team can lend in one hour and borrow in another: what it gets and what it pays stay apart.
+        case when allocation_kind = 'burst' then explanation end
 )
 
 select * from final

@@ -77,7 +77,7 @@ group_hours as (
     select
         {{ group_hour | join(', ') }},
         sum(over_use) as over_use,
-        sum(used - over_use) as within,
+        sum(used - over_use) as within_use,
         sum(used_in_burst) as in_burst,
         least(sum(used_in_burst), sum(over_use)) as over_in_burst
     from compared
@@ -93,7 +93,7 @@ weights as (
             {{ share(
                 'compared.used - compared.over_use',
                 'group_hours.in_burst - group_hours.over_in_burst',
-                'group_hours.within',
+                'group_hours.within_use',
                 0
             ) }},
             0
@@ -200,3 +200,4 @@ final as (
 )
 
 select * from final
+where amount <> 0

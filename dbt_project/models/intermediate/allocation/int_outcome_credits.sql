@@ -41,7 +41,10 @@ checkpointed as (
         policies.max_lost_ms,
         policies.policy_row,
         policies.reason,
+        -- Users may say that they save more often than the policy expects, but not less often.
         case
+            when ended_jobs.checkpoint_interval_ms > 0 and policies.checkpoint_ms > 0
+                then least(ended_jobs.checkpoint_interval_ms, policies.checkpoint_ms)
             when ended_jobs.checkpoint_interval_ms > 0 then ended_jobs.checkpoint_interval_ms
             when policies.checkpoint_ms > 0 then policies.checkpoint_ms
         end as interval_ms
@@ -87,29 +90,47 @@ job_costs as (
     group by {{ cost_key | join(', ') }}, {{ payer | join(', ') }}
 ),
 
-hours as (
+-- How much of the job's time in each pool and hour is lost.
+lost_time as (
     select
-        {{ qualified('job_costs', cost_key) }},
-        {{ qualified('job_costs', payer) }},
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_key']) }},
         lost.end_state,
         lost.policy_row,
         lost.reason,
-        job_costs.amount,
-        least(lost.end_ms, job_costs.hour_ms + 3600000) - greatest(lost.lost_from_ms, job_costs.hour_ms) as lost_ms,
-        least(lost.end_ms, job_costs.hour_ms + 3600000) - greatest(lost.start_ms, job_costs.hour_ms) as present_ms
+        sum(greatest(presence.end_ms - greatest(presence.start_ms, lost.lost_from_ms), 0)) as lost_ms,
+        sum(presence.end_ms - presence.start_ms) as present_ms
+    from {{ ref('int_job_presence') }} as presence
+    inner join lost on presence.usage_date = lost.usage_date and presence.job_key = lost.job_key
+    group by
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_key']) }}, lost.end_state, lost.policy_row, lost.reason
+),
+
+hours as (
+    select
+        job_costs.*,
+        lost_time.end_state,
+        lost_time.policy_row,
+        lost_time.reason,
+        lost_time.lost_ms,
+        lost_time.present_ms
     from job_costs
-    inner join lost on job_costs.usage_date = lost.usage_date and job_costs.job_key = lost.job_key
-    where lost.lost_from_ms < least(lost.end_ms, job_costs.hour_ms + 3600000)
+    inner join lost_time on {{ equal_on('job_costs', 'lost_time', ['usage_date', 'hour_ms', 'pool_id', 'job_key']) }}
+    where lost_time.lost_ms > 0
+),
+
+final as (
+    select
+        usage_date,
+        pool_id,
+        component,
+        currency,
+        {{ payer | join(', ') }},
+        policy_row,
+        {{ dbt.concat(["end_state", "': '", "reason"]) }} as reason,
+        cast(sum({{ share('amount', as_weight('lost_ms'), as_weight('present_ms')) }}) as numeric(38, 9)) as amount
+    from hours
+    group by usage_date, pool_id, component, currency, {{ payer | join(', ') }}, policy_row, end_state, reason
 )
 
-select
-    usage_date,
-    pool_id,
-    component,
-    currency,
-    {{ payer | join(', ') }},
-    policy_row,
-    {{ dbt.concat(["end_state", "': '", "reason"]) }} as reason,
-    cast(sum({{ share('amount', as_weight('lost_ms'), as_weight('present_ms')) }}) as numeric(38, 9)) as amount
-from hours
-group by usage_date, pool_id, component, currency, {{ payer | join(', ') }}, policy_row, end_state, reason
+select * from final
+where amount <> 0

@@ -1,5 +1,6 @@
--- grain: one row per node, pool, hour and named workload part: how active it kept the GPUs, in pools whose policy asks
--- Only those nodes' samples are read: most policies do not weigh intensity.
+-- grain: one row per node, pool, hour and part of a job run: how active it kept the GPUs, in pools whose policy asks
+-- Only those nodes' samples are read: most policies do not weigh intensity. A sample belongs to the run that it names and
+-- falls into: a job that is requeued keeps its name.
 {%- set gauges = ['sm', 'tensor'] %}
 
 with asking_pools as (
@@ -8,6 +9,10 @@ with asking_pools as (
         pool_id
     from {{ ref('int_allocation_policies') }}
     where method = 'complexity' and intensity_metric is not null
+),
+
+job_parts as (
+    select * from {{ ref('int_job_parts') }}
 ),
 
 stay_hours as (
@@ -27,7 +32,7 @@ select
     sum(case when samples.{{ gauge }}_millipercent is not null then samples.interval_ms else 0 end) as {{ gauge }}_sampled_ms,
     sum(samples.{{ gauge }}_millipercent * samples.interval_ms) as {{ gauge }}_millipercent_ms,
     {%- endfor %}
-    samples.part_id
+    job_parts.part_key
 from {{ ref('stg_telemetry__gpu_samples') }} as samples
 inner join stay_hours
     on
@@ -37,6 +42,12 @@ inner join stay_hours
         and {{ hour_start_ms('samples.sampled_ms') }} = stay_hours.hour_ms
         and samples.sampled_ms >= stay_hours.start_ms
         and samples.sampled_ms < stay_hours.end_ms
-where samples.part_id is not null
+inner join job_parts
+    on
+        samples.usage_date = job_parts.usage_date
+        and samples.cluster_id = job_parts.cluster_id
+        and samples.part_id = job_parts.part_id
+        and samples.sampled_ms >= job_parts.part_start_ms
+        and samples.sampled_ms < job_parts.part_end_ms
 group by
-    stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, samples.part_id
+    stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, job_parts.part_key

@@ -67,12 +67,15 @@ classified as (
     from charges
     left join first_rules
         on charges.subject_key = first_rules.subject_key and charges.usage_date = first_rules.usage_date
-    left join rules on first_rules.rule_order = rules.rule_order
+    left join rules on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'charges.usage_date') }}
     left join first_rules as first_spread_rules
         on
             charges.subject_key = first_spread_rules.subject_key
             and charges.billing_period_date = first_spread_rules.usage_date
-    left join rules as spread_rules on first_spread_rules.rule_order = spread_rules.rule_order
+    left join rules as spread_rules
+        on
+            first_spread_rules.rule_order = spread_rules.rule_order
+            and {{ valid_on('spread_rules', 'charges.billing_period_date') }}
 ),
 
 final as (

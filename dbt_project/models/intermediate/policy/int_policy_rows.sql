@@ -1,4 +1,5 @@
 -- grain: one row per row of a policy or effective-dated reference seed
+-- Components are valid always; a price preset counts as part of the instance types that name it.
 {%- set seeds = {
     'teams': 'stg_policy__teams',
     'projects': 'stg_policy__projects',
@@ -13,9 +14,8 @@
     'adjustments': 'stg_policy__adjustments',
     'outcome_policies': 'stg_policy__outcome_policies',
     'overhead_shares': 'stg_policy__overhead_shares',
-    'instance_types': 'stg_reference__instance_types',
-    'price_presets': 'stg_reference__price_presets',
     'currencies': 'stg_reference__currencies',
+    'components': 'stg_reference__components',
 } %}
 {% for seed, model in seeds.items() %}
 select
@@ -26,5 +26,14 @@ select
     valid_to,
     reason
 from {{ ref(model) }}
-{% if not loop.last %}union all{% endif %}
+union all
 {% endfor %}
+select
+    'instance_types' as seed_name,
+    instance_types.policy_row,
+    {{ key_of(['instance_types.row_hash', 'presets.row_hash']) }} as row_hash,
+    instance_types.valid_from,
+    instance_types.valid_to,
+    instance_types.reason
+from {{ ref('stg_reference__instance_types') }} as instance_types
+left join {{ ref('stg_reference__price_presets') }} as presets on instance_types.price_preset = presets.preset

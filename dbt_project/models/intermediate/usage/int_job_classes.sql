@@ -49,7 +49,8 @@ final as (
     from first_parts
     left join first_rules
         on first_parts.usage_date = first_rules.usage_date and first_parts.subject_key = first_rules.subject_key
-    left join rules on first_rules.rule_order = rules.rule_order
+    left join rules
+        on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'first_parts.usage_date') }}
 )
 
 select * from final

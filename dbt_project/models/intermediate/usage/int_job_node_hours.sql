@@ -107,8 +107,11 @@ gaps as (
         incomplete.cluster_id,
         incomplete.partition_name,
         in_inventory.end_ms as start_ms,
-        lead(in_inventory.start_ms, 1, incomplete.end_ms) over (
-            partition by {{ qualified('incomplete', node_hour) }} order by in_inventory.start_ms
+        coalesce(
+            lead(in_inventory.start_ms) over (
+                partition by {{ qualified('incomplete', node_hour) }} order by in_inventory.start_ms
+            ),
+            incomplete.end_ms
         ) as end_ms
     from incomplete
     inner join in_inventory on {{ equal_on('incomplete', 'in_inventory', node_hour) }}
@@ -177,6 +180,8 @@ final as (
         placed.end_ms,
         placed.end_ms - placed.start_ms as held_ms,
         {{ as_weight('hours.gpu_units * (placed.end_ms - placed.start_ms)') }} as gpu_held,
+        -- Time of devices, of which samples tell: a slice of a GPU is one device, too.
+        {{ floor_divide('hours.gpu_units + 25199', '25200') }} * (placed.end_ms - placed.start_ms) as gpu_device_ms,
         {{ as_weight('hours.cpu_millicores') }} * case
             when hours.suspended_ms > 0 and hours.suspended_ms <= hours.run_ms
                 then

@@ -1,23 +1,20 @@
--- grain: one row per job run, pool and hour: how long it was there, on any of its nodes
+-- grain: one row per job run, pool, hour and stretch of time in which it was there, on any of its nodes
+-- The stretches of a job in a pool do not overlap: their sum is how long it was there.
 {%- set job_hour = ['usage_date', 'hour_ms', 'pool_id', 'job_key'] %}
 
-with job_node_hours as (
-    select * from {{ ref('int_job_node_hours') }}
-),
-
-stretches as (
+with stretches as (
     select distinct
         {{ job_hour | join(', ') }},
         start_ms,
         end_ms
-    from job_node_hours
+    from {{ ref('int_job_node_hours') }}
 ),
 
 -- What each stretch adds to those that began before it.
 additions as (
     select
         {{ job_hour | join(', ') }},
-        end_ms - greatest(
+        greatest(
             start_ms,
             coalesce(
                 max(end_ms) over (
@@ -26,12 +23,10 @@ additions as (
                 ),
                 start_ms
             )
-        ) as added_ms
+        ) as start_ms,
+        end_ms
     from stretches
 )
 
-select
-    {{ job_hour | join(', ') }},
-    sum(greatest(added_ms, 0)) as present_ms
-from additions
-group by {{ job_hour | join(', ') }}
+select * from additions
+where end_ms > start_ms

@@ -25,7 +25,14 @@ energy as (
 ),
 
 presence as (
-    select * from {{ ref('int_job_presence') }}
+    select
+        usage_date,
+        hour_ms,
+        pool_id,
+        job_key,
+        sum(end_ms - start_ms) as present_ms
+    from {{ ref('int_job_presence') }}
+    group by usage_date, hour_ms, pool_id, job_key
 ),
 
 classes as (
@@ -59,17 +66,19 @@ parts as (
         {{ node_hour | join(', ') }},
         job_key,
         part_id,
+        part_key,
         partition_name,
         team_id,
         project_id,
         user_name,
         max(gpu_model) as gpu_model,
         sum(held_ms) as held_ms,
+        sum(gpu_device_ms) as gpu_device_ms,
         sum(gpu_held) as gpu_held,
         sum(cpu_held) as cpu_held,
         sum(memory_held) as memory_held
     from job_node_hours
-    group by {{ node_hour | join(', ') }}, job_key, part_id, partition_name, team_id, project_id, user_name
+    group by {{ node_hour | join(', ') }}, job_key, part_id, part_key, partition_name, team_id, project_id, user_name
 ),
 
 jobs as (
@@ -82,6 +91,7 @@ jobs as (
         parts.user_name,
         max(parts.gpu_model) as gpu_model,
         max(parts.held_ms) as held_ms,
+        sum(parts.gpu_device_ms) as gpu_device_ms,
         sum(parts.gpu_held) as gpu_held,
         sum(parts.cpu_held) as cpu_held,
         sum(parts.memory_held) as memory_held,
@@ -93,7 +103,7 @@ jobs as (
         sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
     from parts
     left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
-    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_id = activity.part_id
+    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_key = activity.part_key
     group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.partition_name, parts.team_id, parts.project_id, parts.user_name
 ),
 
@@ -136,6 +146,7 @@ active as (
         sum(jobs.{{ gauge }}_sampled_ms) over ({{ job_hour }}) as job_{{ gauge }}_sampled_ms,
         sum(jobs.{{ gauge }}_millipercent_ms) over ({{ job_hour }}) as job_{{ gauge }}_millipercent_ms,
         {%- endfor %}
+        sum(jobs.gpu_device_ms) over ({{ job_hour }}) as job_gpu_device_ms,
         row_number() over ({{ job_hour }} order by jobs.cluster_id, jobs.node_name) as node_number,
         coalesce(class_weights.weight_thousandths, 1000) as class_weight,
         coalesce(presence.present_ms, 0) as present_ms
@@ -166,9 +177,9 @@ weighed as (
                     when
                         {{ component }}_intensity_metric = '{{ gauge }}'
                         and job_{{ gauge }}_sampled_ms > 0
-                        and job_gpu_held > 0
-                        and {{ as_weight('job_' ~ gauge ~ '_sampled_ms') }} * 25200000
-                        >= job_gpu_held * {{ component }}_intensity_min_coverage_thousandths
+                        and job_gpu_device_ms > 0
+                        and {{ as_weight('job_' ~ gauge ~ '_sampled_ms') }} * 1000
+                        >= job_gpu_device_ms * {{ component }}_intensity_min_coverage_thousandths
                         then
                             {{ component }}_intensity_floor_thousandths * 1000
                             + (1000 - {{ component }}_intensity_floor_thousandths)

@@ -63,7 +63,8 @@ final as (
         rules.project_id,
         rules.policy_row as payer_rule
     from first_rules
-    inner join rules on first_rules.rule_order = rules.rule_order
+    inner join rules
+        on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'first_rules.usage_date') }}
 )
 
 select * from final

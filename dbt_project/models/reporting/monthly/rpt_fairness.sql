@@ -5,7 +5,7 @@
 {%- set exact_teams = 12 %}
 {%- set pool_month = ['month_date', 'pool_id'] %}
 
-with recursive usage_hours as (
+with usage_hours as (
     select
         usage_hours.*,
         {{ month_of('usage_date') }} as month_date
@@ -100,75 +100,58 @@ pool_hours as (
     group by demands.month_date, demands.pool_id, demands.hour_at
 ),
 
-choices as (
-    select cast(0 as int64) as is_in
-    union all
-    select cast(1 as int64) as is_in
-),
-
--- Every group of teams in every hour: one team after the other is left out or taken in.
-grouped as (
+-- Every group of teams in every hour. The demands stand side by side, so that a group's is a sum of columns.
+hour_demands as (
     select
-        {{ pool_month | join(', ') }},
-        hour_at,
-        player_count,
-        cast(0 as int64) as next_player,
-        cast(0 as int64) as member_bits,
-        cast(0 as int64) as member_count,
-        {{ as_weight('0') }} as demand
-    from pool_hours
-    where player_count <= {{ exact_teams }}
-    union all
-    select
-        {{ qualified('grouped', pool_month) }},
-        grouped.hour_at,
-        grouped.player_count,
-        grouped.next_player + 1 as next_player,
-        grouped.member_bits + choices.is_in * (1 << grouped.next_player) as member_bits,
-        grouped.member_count + choices.is_in as member_count,
-        grouped.demand + choices.is_in * coalesce(demands.demand, 0) as demand
-    from grouped
-    inner join players
-        on {{ equal_on('grouped', 'players', pool_month) }} and grouped.next_player = players.player_number
-    left join demands
-        on
-            {{ equal_on('players', 'demands', pool_month + ['team_id']) }}
-            and grouped.hour_at = demands.hour_at
-    cross join choices
+        {{ qualified('demands', pool_month) }},
+        demands.hour_at,
+        {%- for number in range(exact_teams) %}
+        sum(case when players.player_number = {{ number }} then demands.demand else 0 end) as demand_{{ number }},
+        {%- endfor %}
+        max(players.player_count) as player_count
+    from demands
+    inner join players on {{ equal_on('demands', 'players', pool_month + ['team_id']) }}
+    where players.player_count <= {{ exact_teams }}
+    group by {{ qualified('demands', pool_month) }}, demands.hour_at
 ),
 
 group_peaks as (
     select
-        {{ pool_month | join(', ') }},
-        player_count,
+        {{ qualified('hour_demands', pool_month) }},
+        hour_demands.player_count,
         member_bits,
-        member_count,
-        max(demand) as peak
-    from grouped
-    where next_player = player_count
-    group by {{ pool_month | join(', ') }}, player_count, member_bits, member_count
+        {% for number in range(exact_teams) %}((member_bits >> {{ number }}) & 1){{ ' + ' if not loop.last }}{% endfor %} as member_count,
+        max(
+            {%- for number in range(exact_teams) %}
+            hour_demands.demand_{{ number }} * ((member_bits >> {{ number }}) & 1){{ ' +' if not loop.last }}
+            {%- endfor %}
+        ) as peak
+    from hour_demands
+    {{ cross_join_series('0', '(1 << hour_demands.player_count)', 1, 'member_bits') }}
+    group by {{ qualified('hour_demands', pool_month) }}, hour_demands.player_count, member_bits
 ),
 
+-- What a team adds to each group that it joins, counted as often as there are orders with that group before it. A group
+-- with the team in it is what remains, one without it is what was there before.
 exact_weights as (
     select
-        {{ qualified('without', pool_month) }},
+        {{ qualified('group_peaks', pool_month) }},
         players.team_id,
         sum(
-            (with_team.peak - without.peak)
-            * {{ factorial('without.member_count') }}
-            * {{ factorial('(without.player_count - without.member_count - 1)') }}
+            group_peaks.peak * case
+                when (group_peaks.member_bits & (1 << players.player_number)) = 0
+                    then
+                        -{{ factorial('group_peaks.member_count') }}
+                        * {{ factorial('(group_peaks.player_count - group_peaks.member_count - 1)') }}
+                else
+                    {{ factorial('(group_peaks.member_count - 1)') }}
+                    * {{ factorial('(group_peaks.player_count - group_peaks.member_count)') }}
+            end
         ) as weight,
         'exact' as shapley_method
-    from group_peaks as without
-    inner join players
-        on
-            {{ equal_on('without', 'players', pool_month) }}
-            and (without.member_bits & (1 << players.player_number)) = 0
-    inner join group_peaks as with_team
-        on
-            {{ equal_on('without', 'with_team', pool_month) }}
-            and without.member_bits + (1 << players.player_number) = with_team.member_bits
-    group by {{ qualified('without', pool_month) }}, players.team_id
+    from group_peaks
+    inner join players on {{ equal_on('group_peaks', 'players', pool_month) }}
+    group by {{ qualified('group_peaks', pool_month) }}, players.team_id
 ),
 
 -- Above: orders in which the teams join, drawn by a hash, so that they are the same everywhere. Fewer for larger pools, so

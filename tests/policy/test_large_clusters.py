@@ -1,0 +1,262 @@
+"""No product overflows at 8,000 GPUs: the models' own SQL on a day of such a cluster, against Python's integers.
+
+Everything at its largest at once: a full day, a complexity weight of 100, full intensity (which multiplies by a
+million) and a day that costs five million, to the last decimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import accumulate, pairwise
+from random import Random
+
+import pytest
+
+from orchestration.workspace import Workspace
+from tests.compiled import Row, answer, compiled
+from tests.warehouses import GOLDEN
+
+GPUS, NODES = 8_000, 1_000
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+LARGEST_WEIGHT = 100_000
+"""A complexity weight of 100.000 in thousandths."""
+FULL_INTENSITY = 1_000_000
+COST = Decimal("4999999.876543211")
+NANO = 10**9
+PEOPLE = 7
+
+HELD = {
+    "gpu": GPUS * 25_200,
+    "cpu": NODES * 192 * 1_000,
+    "memory": NODES * 2_048 * 1_024,
+    # Microjoules in a millisecond are watts times a thousand: 1,200 W for each GPU.
+    "energy": GPUS * 1_200 * 1_000,
+}
+"""What is held of each component at any moment, in its smallest unit."""
+DRIVERS = {"gpu": "gpu_seconds", "cpu": "cpu_core_seconds", "memory": "memory_gib_seconds", "energy": "kwh"}
+MODELS = ("int_job_usage_hours", "int_job_hour_costs", "int_idle_uncapped", "int_burst_hours", "int_lender_credits")
+
+DAY = {"usage_date": GOLDEN.start}
+SLOT = {**DAY, "hour_ms": 0, "pool_id": "large"}
+
+
+@pytest.fixture(scope="module")
+def models(golden: Workspace) -> dict[str, str]:
+    return compiled(golden, MODELS, GOLDEN)
+
+
+def parts_of(whole: int, random: Random) -> list[int]:
+    """Uneven parts of a whole."""
+    cuts = sorted(random.randint(0, whole) for _ in range(PEOPLE - 1))
+    return [end - start for start, end in pairwise([0, *cuts, whole])]
+
+
+def split(amount: Decimal, weights: Sequence[int]) -> list[Decimal]:
+    """Differences of rounded running shares, in integers without an end."""
+    whole, total = int(abs(amount) * NANO), sum(weights)
+    running = accumulate(weights, initial=0)
+    shares = [(2 * whole * part + total) // (2 * total) for part in running]
+    return [Decimal(end - start) / NANO * (-1 if amount < 0 else 1) for start, end in pairwise(shares)]
+
+
+def weighings(component: str) -> dict[str, list[int]]:
+    """Several pools with a day of the component in each, held by jobs under the largest weights."""
+    total = HELD[component] * DAY_MS * LARGEST_WEIGHT * FULL_INTENSITY
+    return {f"pool{seed:02}": parts_of(total, Random(seed)) for seed in range(40)}
+
+
+def jobs(weights: Sequence[int]) -> list[Row]:
+    return [{"team_id": "a", "job_key": f"job{number}", "weight": weight} for number, weight in enumerate(weights)]
+
+
+def amounts(rows: Sequence[Row]) -> dict[str, list[Decimal]]:
+    """By pool, in order of jobs."""
+    found: dict[str, list[Decimal]] = {}
+    for row in sorted(rows, key=lambda row: (row["pool_id"], row["job_key"])):
+        found.setdefault(row["pool_id"], []).append(row["amount"])
+    return found
+
+
+@pytest.mark.parametrize("component", HELD)
+def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace, component: str) -> None:
+    """One job on 8,000 GPUs for an hour, as busy as can be, in the class that weighs most."""
+    held = {name: amount * HOUR_MS for name, amount in HELD.items()}
+    place = {**SLOT, "cluster_id": "c", "node_name": "n"}
+    sampled = GPUS * HOUR_MS
+    (row,) = answer(
+        models["int_job_usage_hours"],
+        {
+            "int_job_node_hours": [
+                {**place, "job_key": "j", "part_id": "j", "team_id": "a", "held_ms": HOUR_MS}
+                | {f"{name}_held": held[name] for name in ("gpu", "cpu", "memory")}
+            ],
+            "int_energy": [{**place, "job_key": "j", "cause": "used", "is_measured": True, "weight": held["energy"]}],
+            "int_activity_hours": [
+                {**place, "part_id": "j", "sm_sampled_ms": sampled, "sm_millipercent_ms": sampled * 100_000}
+            ],
+            "int_job_presence": [{**SLOT, "job_key": "j", "present_ms": HOUR_MS}],
+            "int_job_classes": [{**DAY, "job_key": "j", "workload_class": "pretraining"}],
+            "stg_policy__complexity_weights": [
+                {"workload_class": "*", "gpu_model": "*", "weight_thousandths": LARGEST_WEIGHT}
+                | {"valid_from": "2026-01-01", "valid_to": "9999-12-31"}
+            ],
+            "int_pool_days": [{**DAY, "pool_id": "large", "gpu_model": "h100"}],
+            "int_allocation_policies": [
+                {**DAY, "pool_id": "large", "component": component, "method": "complexity", "intensity_metric": "sm"}
+                | {"intensity_floor_thousandths": 300, "intensity_min_coverage_thousandths": 500}
+            ],
+        },
+        golden.warehouse,
+    )
+    assert row[f"{component}_weight"] == held[component] * LARGEST_WEIGHT * FULL_INTENSITY
+
+
+@pytest.mark.parametrize("component", HELD)
+def test_direct_cost_of_a_day(models: dict[str, str], golden: Workspace, component: str) -> None:
+    """Hours are split, so a day at once is more than there can be."""
+    pools = weighings(component)
+    cost = {**SLOT, "component": component, "currency": "USD", "used": HELD[component] * DAY_MS, "used_cost": COST}
+    driver = {**SLOT, "driver": DRIVERS[component], "quantity": 1}
+    rows = answer(
+        models["int_job_hour_costs"],
+        {
+            "int_pool_hour_costs": [{**cost, "pool_id": pool} for pool in pools],
+            "stg_reference__components": [{"component": component, "driver": DRIVERS[component]}],
+            "int_drivers": [{**driver, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool])],
+        },
+        golden.warehouse,
+    )
+    assert amounts(rows) == {pool: split(COST, weights) for pool, weights in pools.items()}
+
+
+@pytest.mark.parametrize("component", HELD)
+def test_idle_cost_of_a_day(models: dict[str, str], golden: Workspace, component: str) -> None:
+    pools = weighings(component)
+    rule = {**DAY, "component": component, "idle_rule": "proportional by day"}
+    cost = {**rule, "hour_ms": 0, "currency": "USD", "idle_cause": "down", "idle_cost": COST, "is_paid_by_hour": False}
+    step = {**rule, "step": 1, "step_weight": 1}
+    rows = answer(
+        models["int_idle_uncapped"],
+        {
+            "int_idle_costs": [{**cost, "pool_id": pool} for pool in pools],
+            "int_idle_weights": [{**step, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool])],
+        },
+        golden.warehouse,
+    )
+    assert amounts(rows) == {pool: split(COST, weights) for pool, weights in pools.items()}
+
+
+TOTALS = [PEOPLE, 10**9, 10**18 - 1, 10**18, 10**18 + 1, 10**24 + 7, 5 * 10**31]
+"""Around the total from which on amounts are divided in parts, and far beyond any cluster."""
+
+
+def test_splits_of_all_sizes(models: dict[str, str], golden: Workspace) -> None:
+    random = Random(8_000)
+    pools = {
+        f"{total} {amount}": (Decimal(amount), parts_of(total, random))
+        for total in TOTALS
+        for amount in ("0.000000001", "-0.000000005", "0.1", "-123456.789012345", "99999999.999999999")
+    }
+    cost = {**SLOT, "component": "gpu", "currency": "USD", "used": 1}
+    driver = {**SLOT, "driver": "gpu_seconds", "quantity": 1}
+    rows = answer(
+        models["int_job_hour_costs"],
+        {
+            "int_pool_hour_costs": [{**cost, "pool_id": pool, "used_cost": pools[pool][0]} for pool in pools],
+            "stg_reference__components": [{"component": "gpu", "driver": "gpu_seconds"}],
+            "int_drivers": [{**driver, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool][1])],
+        },
+        golden.warehouse,
+    )
+    assert amounts(rows) == {pool: split(amount, weights) for pool, (amount, weights) in pools.items()}
+
+
+# --- transfers ---------------------------------------------------------------------------------------------
+
+POOLS = [
+    {**DAY, "pool_id": pool, "pool_kind": "compute", "cluster_id": "c", "gpu_model": "h100", "purchase_class": bought}
+    for pool, bought in (("base", "reserved"), ("burst", "spot"))
+]
+POLICIES = [
+    {**DAY, "pool_id": pool, "component": "gpu", "burst_policy": "marginal", "lender_share": Decimal("0.999999999")}
+    for pool in ("base", "burst")
+]
+
+
+def entitlements(gpus: dict[str, int]) -> list[Row]:
+    ever = {"valid_from": "2026-01-01", "valid_to": "9999-12-31"}
+    return [{"pool_id": "base", "team_id": team, "gpu_units": count * 25_200, **ever} for team, count in gpus.items()]
+
+
+def use(pool: str, team: str, held: int) -> Row:
+    return {**SLOT, "pool_id": pool, "driver": "gpu_seconds", "team_id": team, "job_key": team, "quantity": held}
+
+
+def half_up(numerator: int, denominator: int) -> int:
+    return (2 * numerator + denominator) // (2 * denominator) if denominator else 0
+
+
+def test_burst_of_8000_gpus(models: dict[str, str], golden: Workspace) -> None:
+    """Three teams on 5,000 reserved and 3,000 spot GPUs, in amounts without common factors."""
+    unit = 25_200 * HOUR_MS
+    entitled = {"a": 2_001, "b": 2_503, "c": 1_496}
+    held = {
+        "base": {"a": 3_001 * unit - 7, "b": 1_999 * unit + 11},
+        "burst": {"b": 1_303 * unit + 1, "c": 1_697 * unit - 5},
+    }
+    charged = {pool: dict(zip(teams, split(COST, list(teams.values())), strict=True)) for pool, teams in held.items()}
+    rows = answer(
+        models["int_burst_hours"],
+        {
+            "int_pool_days": POOLS,
+            "int_allocation_policies": POLICIES,
+            "stg_policy__entitlements": entitlements(entitled),
+            "int_drivers": [use(pool, team, n) for pool, teams in held.items() for team, n in teams.items()],
+            "int_job_hour_costs": [
+                {**SLOT, "pool_id": pool, "component": "gpu", "currency": "USD", "team_id": team, "job_key": team}
+                | {"weight": n * LARGEST_WEIGHT * FULL_INTENSITY, "amount": charged[pool][team]}
+                for pool, teams in held.items()
+                for team, n in teams.items()
+            ],
+        },
+        golden.warehouse,
+    )
+
+    used = {team: sum(teams.get(team, 0) for teams in held.values()) for team in entitled}
+    over = {team: max(0, used[team] - entitled[team] * unit) for team in entitled}
+    burst, all_over = sum(held["burst"].values()), sum(over.values())
+    first = min(burst, all_over)
+    within = {team: used[team] - over[team] for team in entitled}
+    weights = {
+        team: half_up(over[team] * first, all_over) + half_up(within[team] * (burst - first), sum(within.values()))
+        for team in entitled
+    }
+    assert 0 < first < burst, "both terms count"
+    expected = {}
+    for pool in held:
+        side = [weights[team] if pool == "burst" else used[team] - weights[team] for team in entitled]
+        for team, due in zip(entitled, split(COST, side), strict=True):
+            expected[pool, team] = due - charged[pool].get(team, 0)
+    assert {(row["pool_id"], row["team_id"]): row["amount"] for row in rows} == expected
+
+
+def test_lending_of_8000_gpus(models: dict[str, str], golden: Workspace) -> None:
+    unit = 25_200 * HOUR_MS
+    rows = answer(
+        models["int_lender_credits"],
+        {
+            "int_pool_days": POOLS,
+            "int_allocation_policies": POLICIES,
+            "stg_policy__entitlements": entitlements({"a": 7_999, "b": 1}),
+            "int_drivers": [use("base", "b", 7_999 * unit + 13)],
+            "int_pool_hour_costs": [
+                {**SLOT, "pool_id": "base", "component": "gpu", "currency": "USD", "cost": COST}
+                | {"used": 7_999 * unit + 13, "unscheduled": unit - 13, "down": 0, "reserved": 0, "stranded": 0}
+            ],
+        },
+        golden.warehouse,
+    )
+    lent = 7_998 * unit + 13
+    premium = Decimal(half_up(int(COST * NANO) * lent * 999_999_999, GPUS * unit * NANO)) / NANO
+    assert {row["team_id"]: row["amount"] for row in rows} == {"a": -premium, "b": premium}
