@@ -6,6 +6,7 @@ import calendar
 import json
 from dataclasses import asdict
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -113,4 +114,8 @@ def _told(receipt: Receipt) -> dict[str, Any]:
 
 def _print_json(answer: dict[str, Any]) -> None:
     """Amounts as text, so that no reader makes floating-point numbers of them."""
-    typer.echo(json.dumps(answer, default=str, indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(answer, default=_as_text, indent=2, ensure_ascii=False))
+
+
+def _as_text(value: object) -> str:
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -197,15 +197,16 @@ def _print_end(receipt: Receipt, what: str, console: Console) -> None:
     if not receipt.blocks:
         console.print(f"Nothing is charged to this {what} on these days.")
     for total in receipt.totals:
+        shown = f" ({money(total.as_booked)} of it shown as booked)" if total.as_booked else ""
         # The totals can agree by chance while lines do not.
         if receipt.agrees:
             tail, style = "worked out again from the facts: the books say the same, to the last decimal", "green"
         else:
             tail, style = f"worked out again from the facts; the books say {money(total.booked)}", "bold red"
         line = Text(f"Total {money(total.recomputed)} {total.currency}", "bold")
-        console.print(line.append(f", {tail}", style), soft_wrap=True)
+        console.print(line.append(f", {tail}{shown}", style), soft_wrap=True)
     if not all(line.is_recomputed for block in receipt.blocks for line in block.lines):
-        console.print("· marks what is shown as booked, because the facts do not hold all that the rule looked at.")
+        console.print("· marks what is shown as booked: the facts do not hold all that its rule looked at.")
     if receipt.stale_days:
         first, last = receipt.stale_days[0], receipt.stale_days[-1]
         days = str(first) if first == last else f"{len(receipt.stale_days)} days from {first} to {last}"

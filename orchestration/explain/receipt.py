@@ -130,6 +130,8 @@ class Total:
     currency: str
     recomputed: Decimal
     booked: Decimal
+    as_booked: Decimal
+    """What of it is not worked out, but shown as booked."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,11 @@ group by all
 """
 
 TOTALS = """
-select currency, sum(recomputed) as recomputed, sum(booked) as booked
+select
+    currency,
+    sum(recomputed) as recomputed,
+    sum(booked) as booked,
+    sum(case when is_recomputed then 0 else booked end) as as_booked
 from lines
 group by currency
 order by currency desc

@@ -213,7 +213,8 @@ def test_json_holds_amounts_as_text_and_the_whole_arithmetic(golden: Workspace) 
     answer = json.loads(ask(golden, "job", "105", "--json"))
     (run,) = answer["runs"]
     assert run["agrees"] is True
-    assert run["totals"] == [{"currency": "USD", "recomputed": "19.287272728", "booked": "19.287272728"}]
+    amount = "19.287272728"
+    assert run["totals"] == [{"currency": "USD", "recomputed": amount, "booked": amount, "as_booked": "0.000000000"}]
     block = run["blocks"][0]
     assert (block["pool_id"], block["component"], block["billed"]) == ("gpu-cloud", "gpu", "25.920000000")
     step = block["lines"][0]["steps"][0]
@@ -266,6 +267,15 @@ def test_a_policy_that_changed_since_the_day_was_built_is_named_as_the_cause(edi
     told = squeezed(receipt_of_job(edited, "105"))
     assert "the books say 7.167272728; it differs on 2026-03-10" in told
     assert "The policy has changed since 2026-03-10 was built" in told
+
+
+def test_what_the_facts_cannot_tell_is_shown_as_booked_and_says_so(edited: Workspace) -> None:
+    """Who reserved a node is not in the facts, so idle that reserving teams pay cannot be worked out again."""
+    spoil(edited, "update seeds.idle_policies set policy = 'owner' where idle_cause = 'reserved'")
+    told = squeezed(receipt_of_team(edited, "speech", MARCH, pool="gpu-owned"))
+    assert "as booked: the facts do not hold who reserved which node" in told
+    assert "24.000000000 ·" in told
+    assert "(32.000000001 of it shown as booked)" in told
 
 
 # --- who is meant ------------------------------------------------------------------------------------------

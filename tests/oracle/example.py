@@ -167,9 +167,13 @@ def _idle_policies(example: Example, policy: str) -> None:
 
 
 def gpu_shop(idle: str = "platform", hours: int = 1, **policy: Any) -> Example:
-    """Node n1 with eight GPUs that cost 80 an hour and nothing else; one rule for every idle cause."""
+    """Node n1 with eight GPUs that cost 80 an hour and nothing else; one rule for every idle cause.
+
+    `proportional by hour` is the rule with its window.
+    """
     example = company(cluster_id="c", gpu_model="H100", purchase_class="reserved")
-    example.policy("idle_policies", pool_id="*", idle_cause="*", policy=idle)
+    rule, _, window = idle.partition(" by ")
+    example.policy("idle_policies", pool_id="*", idle_cause="*", policy=rule, idle_window=window or None)
     example.policy("allocation_policies", **({"pool_id": "*", "component": "*", "method": "direct"} | policy))
     example.policy("cost_rules", rule_order=1, service_name="cards", component="gpu")
     example.node("n1", 0, hours)

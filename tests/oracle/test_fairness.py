@@ -17,7 +17,7 @@ from .summaries import books_of, day_of
 from .variations import changed, cut_in_size, cut_in_time, larger, single_parts, with_rows
 from .worlds import Sizes, World, world
 
-some_worlds = settings(max_examples=80, deadline=None, database=None, derandomize=True)
+some_worlds = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 busy_worlds = st.integers(0, 2**32).map(lambda seed: world(seed, sizes=Sizes(nodes=3, jobs=6, charges=6, events=0)))
 randoms = st.randoms(use_true_random=False)
 

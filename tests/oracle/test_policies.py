@@ -278,7 +278,9 @@ def test_borrowers_pay_lenders_a_premium() -> None:
         ({}, None, "200"),  # nobody knows of a checkpoint: all 2.5 hours are lost
         ({"checkpoint_minutes": 60}, None, "40"),  # 150 mod 60 = 30 minutes
         ({"checkpoint_minutes": 60, "max_lost_minutes": 15}, None, "20"),
-        ({"checkpoint_minutes": 60}, 6_000_000, "66.666666667"),  # 150 mod 100: half an hour at 80 and 20 minutes
+        ({}, 6_000_000, "66.666666667"),  # the job's own: 150 mod 100, half an hour and 20 minutes at 80
+        ({"checkpoint_minutes": 60}, 2_700_000, "20"),  # it saves more often than expected: 150 mod 45 = 15 minutes
+        ({"checkpoint_minutes": 60}, 6_000_000, "40"),  # it may not save less often
         ({"checkpoint_minutes": 75}, None, "0"),  # it failed right after a checkpoint
         ({"workload_class": "search"}, None, "0"),
         ({"state": "FAILED"}, None, "0"),

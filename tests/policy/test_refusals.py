@@ -45,6 +45,19 @@ def unknown(what: str, seed: str, row: str, name: str, problem: str, file: str) 
     return Spoiled(what, seed, row, {name: f"{problem} is not in {file}"}, f"add it to {file} first")
 
 
+def uncovered(what: str, seed: str, row: str, name: str, problem: str, file: str, day: str) -> Spoiled:
+    found = {name: f"{problem} is in {file}, but not valid on {day}"}
+    return Spoiled(what, seed, row, found, f"or add a row for the others to {file}")
+
+
+def reserved(seed: str, column: str, rows: dict[str, str]) -> Spoiled:
+    """Rows by the name that each is given."""
+    table = seed.partition("/")[2]
+    start = "" if seed.startswith("reference/") else "@2026-01-01"
+    found = {f"{table}/{name}{start}": f"{column} = {name} has a meaning of its own" for name in rows}
+    return Spoiled(f"reserved {column}", seed, "\n".join(rows.values()), found, "choose another name than: ")
+
+
 TEAMS, POOLS, CLASSES = "seeds/policy/teams.csv", "seeds/policy/pools.csv", "seeds/reference/workload_classes.csv"
 
 PERIODS = [
@@ -120,7 +133,7 @@ PERIODS = [
         "cycle on days that are past",
         "policy/teams",
         "a,A,b,,1,2026-01-01,2026-03-01,Odd\na,A,,,1,2026-03-01,,Mended\n"
-        "b,B,c,,1,2026-02-01,2026-04-01,Odd\nb,B,,,1,2026-04-01,,Mended\n"
+        "b,B,,,1,2026-01-01,2026-02-01,Fine\nb,B,c,,1,2026-02-01,2026-04-01,Odd\nb,B,,,1,2026-04-01,,Mended\n"
         "c,C,a,,1,2026-01-01,,Fine since March",
         {
             "teams/a@2026-01-01": "a is above itself, or 20 levels deep, on 2026-02-01 by way of b",
@@ -132,9 +145,9 @@ PERIODS = [
     Spoiled(
         "two rules of one order",
         "policy/workload_rules",
-        "20,,,high,,,,,,,serving,,2025-01-01,2026-01-01,Twice",
-        {"workload_rules/20@2025-01-01": "2 rows have this rule_order"},
-        "give each row its own rule_order",
+        "20,,,high,,,,,,,serving,,2026-02-01,2026-03-01,Twice",
+        {"workload_rules/20@2026-02-01": "an earlier row with this rule_order is valid until 2026-03-01"},
+        "end the earlier row where this one begins",
     ),
     Spoiled(
         "two presets of one name",
@@ -142,6 +155,69 @@ PERIODS = [
         "ratio,per_node,95,3,2,Twice",
         {"price_presets/ratio": "2 rows have this preset"},
         "give each row its own preset",
+    ),
+    uncovered(
+        "entitlement beyond the team's end",
+        "policy/entitlements",
+        "gpu-owned,maps,1,2026-03-01,,X",
+        "entitlements/gpu-owned/maps@2026-03-01",
+        "team_id = maps",
+        TEAMS,
+        "2026-04-01",
+    ),
+    uncovered(
+        "entitlement while the team was away",
+        "policy/entitlements",
+        "cpu-owned,maps,1,2026-01-15,2026-03-15,X",
+        "entitlements/cpu-owned/maps@2026-01-15",
+        "team_id = maps",
+        TEAMS,
+        "2026-02-01",
+    ),
+    uncovered(
+        "entitlement since ever",
+        "policy/entitlements",
+        "gpu-cloud,platform,1,,2026-05-01,X",
+        "entitlements/gpu-cloud/platform@",
+        "pool_id = gpu-cloud",
+        POOLS,
+        "1970-01-01",
+    ),
+    uncovered(
+        "parent that ended",
+        "policy/teams",
+        "x,X,maps,,1,2026-03-01,,X",
+        "teams/x@2026-03-01",
+        "parent_team_id = maps",
+        TEAMS,
+        "2026-04-01",
+    ),
+    uncovered(
+        "share of a team that ended",
+        "policy/overhead_shares",
+        "scratch,maps,1,2026-03-15,,X",
+        "overhead_shares/scratch/maps@2026-03-15",
+        "team_id = maps",
+        TEAMS,
+        "2026-04-01",
+    ),
+    uncovered(
+        "payer's project that ended",
+        "policy/payer_rules",
+        "70,,x,,,,,,nlp,atlas,2026-01-01,,X",
+        "payer_rules/70@2026-01-01",
+        "project_id = atlas",
+        "seeds/policy/projects.csv",
+        "2026-02-01",
+    ),
+    uncovered(
+        "machine that was given back",
+        "policy/pools",
+        "x,X,compute,hal,x,,a100,owned,,leased,,,2026-01-15,,X",
+        "pools/x@2026-01-15",
+        "default_instance_type = leased",
+        "seeds/reference/instance_types.csv",
+        "2026-02-01",
     ),
 ]
 
@@ -269,6 +345,11 @@ NAMES = [
         "project_id = ghost",
         "seeds/policy/projects.csv",
     ),
+    reserved(
+        "policy/teams",
+        "team_id",
+        {name: f"{name},X,,,1,2026-01-01,,X" for name in ("platform", "unattributed", "all", "*")},
+    ),
 ]
 
 
@@ -304,7 +385,7 @@ CELLS = [
     words(
         "intensity metric",
         "policy/allocation_policies",
-        "solver,memory,direct,,,,dram,,,,2026-01-01,,X",
+        "solver,memory,complexity,,,,dram,,,,2026-01-01,,X",
         "allocation_policies/solver/memory@2026-01-01",
         "intensity_metric = dram",
         "sm, tensor",
@@ -336,21 +417,21 @@ CELLS = [
     Spoiled(
         "lender share above one",
         "policy/allocation_policies",
-        "buckets,gpu,direct,,,1.5,,,,,2026-01-01,,X",
-        {"allocation_policies/buckets/gpu@2026-01-01": "lender_share = 1.500000000 is more than 1"},
+        "gpu-owned,*,direct,,,1.5,,,,,2026-01-01,,X",
+        {"allocation_policies/gpu-owned/*@2026-01-01": "lender_share = 1.500000000 is more than 1"},
         "make it 1 or less",
     ),
     Spoiled(
         "negative floor",
         "policy/allocation_policies",
-        "buckets,cpu,direct,,,,sm,-0.1,,,2026-01-01,,X",
+        "buckets,cpu,complexity,,,,sm,-0.1,,,2026-01-01,,X",
         {"allocation_policies/buckets/cpu@2026-01-01": "intensity_floor = -0.100000000 is less than 0"},
         "make it 0 or more",
     ),
     Spoiled(
         "coverage above one",
         "policy/allocation_policies",
-        "buckets,memory,direct,,,,sm,,50,,2026-01-01,,X",
+        "buckets,memory,complexity,,,,sm,,50,,2026-01-01,,X",
         {"allocation_policies/buckets/memory@2026-01-01": "intensity_min_coverage = 50.000000000 is more than 1"},
         "make it 1 or less",
     ),
@@ -410,7 +491,17 @@ CELLS = [
         {"entitlements/gpu-cloud/nlp@2026-01-01": "reason = (empty) is required"},
         "fill in the cell",
     ),
+    Spoiled(
+        "rate without a pool's GPUs",
+        "policy/adjustments",
+        "x,rate,5,USD,nlp,,,unmapped,,platform,CFO,2026-01-01,,X",
+        {"adjustments/x@2026-01-01": "pool_id = unmapped is no compute pool and has no GPU-hours on 2026-01-01"},
+        "name a pool whose pool_kind is compute",
+    ),
 ]
+
+UNLENT = "pool_id = {} is neither reserved nor owned, so nobody can lend it, on {}"
+UNMARKED = "the rule reads job_name, label or hours, which users choose themselves, but does not say so"
 
 RULES = [
     Spoiled(
@@ -423,7 +514,7 @@ RULES = [
     Spoiled(
         "no time limit",
         "policy/workload_rules",
-        "71,,,,,,,,24,4,training,,2026-01-01,,X",
+        "71,,,,,,,,24,4,training,true,2026-01-01,,X",
         {"workload_rules/71@2026-01-01": "max_hours = 4.000000000 is not more than min_hours, so no job matches"},
         "make it more than min_hours",
     ),
@@ -431,20 +522,21 @@ RULES = [
         "the user's word, unmarked",
         "policy/workload_rules",
         "72,,,,train-%,,,,,,training,false,2026-01-01,,X",
-        {
-            "workload_rules/72@2026-01-01": "the rule reads job_name or label, which users write themselves,"
-            " but does not say so"
-        },
+        {"workload_rules/72@2026-01-01": UNMARKED},
         "set self_declared to true",
     ),
     Spoiled(
         "the user's label, unmarked",
         "policy/workload_rules",
         "73,,,,,kind=train,,,,,training,,2026-01-01,,X",
-        {
-            "workload_rules/73@2026-01-01": "the rule reads job_name or label, which users write themselves,"
-            " but does not say so"
-        },
+        {"workload_rules/73@2026-01-01": UNMARKED},
+        "set self_declared to true",
+    ),
+    Spoiled(
+        "the user's time limit, unmarked",
+        "policy/workload_rules",
+        "75,,,,,,,,24,,training,,2026-01-01,,X",
+        {"workload_rules/75@2026-01-01": UNMARKED},
         "set self_declared to true",
     ),
     Spoiled(
@@ -499,11 +591,42 @@ RULES = [
         "make cpu_weight or memory_weight at least",
     ),
     Spoiled(
-        "a class named like none",
+        "intensity that another method does not read",
+        "policy/allocation_policies",
+        "gpu-cloud,gpu,time,,,,sm,,,,2026-01-01,,X",
+        {"allocation_policies/gpu-cloud/gpu@2026-01-01": "intensity_metric = sm counts under method complexity only"},
+        "make the method complexity",
+    ),
+    Spoiled(
+        "marginal price of what cannot burst",
+        "policy/allocation_policies",
+        "gpu-cloud,cpu,direct,,marginal,,,,,,2026-01-01,,X",
+        {"allocation_policies/gpu-cloud/cpu@2026-01-01": "component = cpu has no burst, but burst_policy is marginal"},
+        "make the component gpu or *",
+    ),
+    Spoiled(
+        "lender share of what cannot be lent",
+        "policy/allocation_policies",
+        "gpu-owned,cpu,direct,,,0.1,,,,,2026-01-01,,X",
+        {"allocation_policies/gpu-owned/cpu@2026-01-01": "component = cpu cannot be lent, but there is a lender_share"},
+        "make the component gpu or *",
+    ),
+    Spoiled(
+        "lender share of rented GPUs",
+        "policy/allocation_policies",
+        "gpu-cloud,*,direct,,,0.1,,,,,2026-02-01,,X",
+        {"allocation_policies/gpu-cloud/*@2026-02-01": UNLENT.format("gpu-cloud", "2026-02-01")},
+        "name a pool whose purchase_class is reserved or owned",
+    ),
+    reserved(
+        "policy/pools",
+        "pool_id",
+        {name: f"{name},X,storage,,,,,,,,,,2026-01-01,,X" for name in ("unmapped", "none", "*")},
+    ),
+    reserved(
         "reference/workload_classes",
-        "unclassified,None,X",
-        {"workload_classes/unclassified": "workload_class = unclassified has a meaning of its own"},
-        "choose another name",
+        "workload_class",
+        {name: f"{name},X,X" for name in ("unclassified", "*")},
     ),
 ]
 
@@ -606,6 +729,36 @@ ADJUSTMENTS = [
         "o,percent,-5,,,llm,,,,nlp,CFO,2026-01-01,,X",
         OWN.format("nlp", "nlp"),
         "name another team, platform or all in funded_by",
+    ),
+    adjustment(
+        "funded by a team that ends",
+        "p,percent,-5,,nlp,,,,,maps,CFO,2026-03-01,,X",
+        f"funded_by = maps is in {TEAMS}, but not valid on 2026-04-01",
+        f"or add a row for the others to {TEAMS}",
+    ),
+    adjustment(
+        "for a team that is away",
+        "q,percent,-5,,maps,,,,,platform,CFO,2026-01-01,2026-02-15,X",
+        f"team_id = maps is in {TEAMS}, but not valid on 2026-02-01",
+        f"or add a row for the others to {TEAMS}",
+    ),
+    adjustment(
+        "more than all of it",
+        "r,percent,-100.5,,nlp,,,,,platform,CFO,2026-01-01,,X",
+        "value = -100.500000000 takes off more than all of the cost",
+        "make it -100 or more",
+    ),
+    adjustment(
+        "project that leaves the team",
+        "s,percent,-5,,research,arm,,,,platform,CFO,2026-01-01,,X",
+        "project_id = arm belongs to robotics on 2026-03-01, which is not research nor below it",
+        "leave team_id or project_id empty, or name the team of the project",
+    ),
+    adjustment(
+        "rate where there are no GPUs",
+        "t,rate,5,USD,nlp,,,buckets,,platform,CFO,2026-01-01,,X",
+        "pool_id = buckets is no compute pool and has no GPU-hours on 2026-01-01",
+        "name a pool whose pool_kind is compute",
     ),
 ]
 

@@ -39,18 +39,19 @@ def write(workspace: Workspace, scenario: str, seed: str, *rows: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def workspace(demo: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The demo's first days with policy and books of their own."""
-    root = tmp_path_factory.mktemp("simulate")
-    (root / "data").mkdir()
-    (root / "data" / "landing").symlink_to(demo.data / "landing")
-    shutil.copy(demo.warehouse, root / "data" / demo.warehouse.name)
-    shutil.copytree(demo.seeds, root / "seeds")
-    workspace = Workspace(demo.sources_file, root / "seeds", root / "data")
+def workspace(demo: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """The demo's first days on loan, whose dbt project is parsed already; they are given back as they were."""
+    kept = tmp_path_factory.mktemp("kept")
+    shutil.copy2(demo.warehouse, kept)
+    shutil.copytree(demo.seeds, kept / "seeds")
     for seed in REPEATED:
-        text = (workspace.seeds / f"{seed}.csv").read_text(encoding="utf-8")
-        write(workspace, NOTHING_NEW, Path(seed).name, *text.splitlines())
-    return workspace
+        text = (demo.seeds / f"{seed}.csv").read_text(encoding="utf-8")
+        write(demo, NOTHING_NEW, Path(seed).name, *text.splitlines())
+    yield demo
+    shutil.copy2(kept / demo.warehouse.name, demo.warehouse)
+    shutil.rmtree(demo.seeds)
+    shutil.copytree(kept / "seeds", demo.seeds)
+    shutil.rmtree(demo.data / "scenario")
 
 
 @dataclass(frozen=True)
@@ -353,6 +354,17 @@ def test_days_that_are_not_built_cannot_be_compared(refused: Refused) -> None:
     error = refused.asked(NOTHING_NEW, "2026-01-03", "2026-01-06")
     assert error.message == "the books do not hold 2 of the 3 days, the first is 2026-01-04"
     assert "run those days first" in str(error.remedy)
+
+
+def test_books_that_are_stale_cannot_be_compared(refused: Refused) -> None:
+    """The scenario would be blamed for what somebody has changed since."""
+    policy = refused.workspace.seeds / "policy" / "idle_policies.csv"
+    text = policy.read_text(encoding="utf-8")
+    policy.write_text(text + "nimbus-l4-spot,down,platform,,2026-01-02,2026-01-03,Somebody has changed it\n")
+    error = refused.asked(NOTHING_NEW)
+    policy.write_text(text, encoding="utf-8")
+    assert error.message == "inputs or policy of 1 of the 3 days changed since they were run, the first is 2026-01-02"
+    assert "run those days again first" in str(error.remedy)
 
 
 @pytest.mark.parametrize("killed_early", [False, True], ids=["nothing was run", "the first run was killed early"])

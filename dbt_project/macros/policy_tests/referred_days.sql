@@ -6,17 +6,18 @@
     and a row without an end needs what it names to have none. Found is the first day that is not covered.
 #}
 {% macro uncovered_days(reference) -%}
+    {%- set file = seed_file(reference.seed) -%}
     {%- set day = "coalesce(stretches.end_day, seed_rows.first_day)" -%}
     select
         seed_rows.seed_file,
         seed_rows.seed_row,
         {{ dbt.concat([
             "'" ~ reference.column ~ " = '", "seed_rows." ~ reference.column,
-            "' is in " ~ seed_file(reference.seed) ~ ", but not valid on '", as_text(day)
+            "' is in " ~ file ~ ", but not valid on '", as_text(day)
         ]) }} as problem,
-        'keep to the days on which it is valid there (empty = open), or add a row for the others to {{ seed_file(reference.seed) }}' as remedy
+        'keep to the days on which it is valid there (empty = open), or add a row for the others to {{ file }}' as remedy
     from seed_rows
-    left join ({{ stretches("(" ~ named_seed_rows(ref(reference.seed), [reference.field]) ~ ")", [reference.field]) }}) as stretches
+    left join ({{ stretches(named_seed_rows(ref(reference.seed), [reference.field]), [reference.field]) }}) as stretches
         on
             seed_rows.{{ reference.column }} = stretches.{{ reference.field }}
             and seed_rows.first_day >= stretches.first_day
@@ -54,8 +55,8 @@
     group by seed_rows.seed_file, seed_rows.seed_row, seed_rows.{{ reference.column }}
 {%- endmacro %}
 
-{# The days [first_day, end_day) of a relation's rows, those without a gap between them as one, per value of the columns. #}
-{% macro stretches(relation, columns) -%}
+{# The days [first_day, end_day) of a query's rows, those without a gap between them as one, per value of the columns. #}
+{% macro stretches(query, columns) -%}
     {%- set names = columns | join(", ") -%}
     select {{ names }}, min(first_day) as first_day, max(end_day) as end_day
     from (
@@ -76,7 +77,7 @@
                     order by first_day, end_day
                     rows between unbounded preceding and 1 preceding
                 ) as covered_until
-            from {{ relation }} as dated
+            from ({{ query }}) as dated
             where first_day < end_day
         ) as periods
     ) as numbered

@@ -16,7 +16,7 @@
     ),
 
     chains as (
-        {{ stretches('ancestors', ['member', 'ancestor']) }}
+        {{ stretches('select * from ancestors', ['member', 'ancestor']) }}
     ),
 
     scope_teams as (
