@@ -38,6 +38,8 @@ team_reservations as (
     inner join payers on holders.usage_date = payers.usage_date and holders.subject_key = payers.subject_key
 ),
 
+-- Two teams can hold one reservation, and a record can come twice: the same stretch counts once, or it would open two
+-- islands.
 stretches as (
     select
         usage_date,
@@ -49,7 +51,7 @@ stretches as (
         end_ms
     from node_events
     {%- for team in ['cast(null as ' ~ dbt.type_string() ~ ')', 'team_reservations.team_id'] %}
-    union all
+    union distinct
     select
         team_reservations.usage_date,
         team_reservations.cluster_id,
