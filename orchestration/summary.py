@@ -26,7 +26,7 @@ def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: 
         select
             team_name, currency,
             sum(direct_cost), sum(idle_cost), sum(shared_cost) + sum(unattributed_cost),
-            sum(burst_cost), sum(outcome_credit_cost), sum(adjustment_cost), sum(total_cost),
+            sum(burst_cost) + sum(outcome_credit_cost) + sum(adjustment_cost), sum(total_cost),
             sum(busy_gpu_hours) / nullif(sum(sampled_gpu_hours), 0)
         from reporting.rpt_team_costs_daily
         where usage_date >= ? and usage_date < ?
@@ -38,12 +38,11 @@ def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: 
     for currency in dict.fromkeys(row[1] for row in rows):
         table = Table(title=f"{window.start} up to {window.end}, {currency}", title_justify="left", box=SIMPLE_HEAD)
         table.add_column("team", no_wrap=True)
-        for column in ("direct", "idle", "shared", "burst", "credits", "adjusted", "total", "busy"):
+        for column in ("direct", "idle", "shared", "transfers", "total", "busy"):
             table.add_column(column, justify="right", no_wrap=True)
         for team, its_currency, *amounts, busy in rows:
             if its_currency == currency:
-                # Whole units keep the table within a terminal; the closing lines below are exact.
-                table.add_row(team, *(f"{amount:,.0f}" for amount in amounts), "–" if busy is None else f"{busy:.0%}")
+                table.add_row(team, *(f"{amount:,.2f}" for amount in amounts), "–" if busy is None else f"{busy:.0%}")
         console.print(table)
 
 

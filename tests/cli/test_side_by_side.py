@@ -55,7 +55,8 @@ def test_runs_of_one_workspace_wait_for_each_other_and_give_the_same_tables(gold
 def test_a_run_ends_with_who_pays_and_with_books_that_close(busy: Busy) -> None:
     for printed in busy.printed:
         assert all(
-            name in printed for name in ("Language", "Speech", "Vision", "direct", "idle", "shared", "burst", "busy")
+            name in printed
+            for name in ("Language", "Speech", "Vision", "direct", "idle", "shared", "transfers", "busy")
         )
         assert "USD  allocatable 617.300000000, allocated 617.300000000, difference 0.000000000" in printed
         assert "EUR  allocatable 10.000000000, allocated 10.000000000, difference 0.000000000" in printed
