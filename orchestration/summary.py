@@ -42,7 +42,7 @@ def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: 
             table.add_column(column, justify="right", no_wrap=True)
         for team, its_currency, *amounts, busy in rows:
             if its_currency == currency:
-                table.add_row(team, *(f"{amount:,.2f}" for amount in amounts), "–" if busy is None else f"{busy:.0%}")
+                table.add_row(team, *(f"{amount:,.0f}" for amount in amounts), "–" if busy is None else f"{busy:.0%}")
         console.print(table)
 
 

@@ -15,7 +15,7 @@ IN_THE_NAME = {
 NOT_SETTINGS = {"valid_from", "valid_to", "reason", "approved_by"}
 NOT_RECOMPUTED = {
     "idle": "as booked: the facts do not hold who reserved which node, or the energy behind these weights",
-    "outcome_credit": "as booked: the facts hold neither a run's own checkpoint interval nor its minutes in an hour",
+    "outcome_credit": "as booked: the facts do not hold when within an hour a run was there",
     "direct": "as booked: the facts do not hold what this driver measured to the last digit",
 }
 

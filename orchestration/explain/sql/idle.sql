@@ -62,7 +62,10 @@ select
     rules.policy_row,
     methods.idle_ceiling,
     methods.policy_row as ceiling_row,
-    idle_rule = 'owner/hour'
+    -- Who reserved which node is in no fact; a rule that is new to receipts is shown as booked, too.
+    idle_rule not in (
+        'proportional/day', 'proportional/hour', 'even/day', 'entitlement/day', 'owner/day', 'peak/day', 'platform/day'
+    )
     or (
         component = 'energy'
         and (

@@ -1,7 +1,5 @@
 -- Outcome credit: what a run lost since its last checkpoint, where its end state is the platform's affair.
--- Two things the facts do not hold, and then the credit is taken from the books: a run's own checkpoint interval (seen where
--- the policy's interval does not lead to what is booked, though the policy is still that of the day), and when within an
--- hour a run was there, if it came and went.
+-- The facts do not hold when within an hour a run was there, if it came and went; then the credit is taken from the books.
 create or replace temp table outcome_parts as
 with jobs as (
     select
@@ -11,7 +9,8 @@ with jobs as (
         workload_class,
         epoch_ms(start_at) as start_ms,
         epoch_ms(end_at) as end_ms,
-        epoch_ms(end_at) - epoch_ms(start_at) as elapsed_ms
+        epoch_ms(end_at) - epoch_ms(start_at) as elapsed_ms,
+        cast(round(checkpoint_interval_seconds * 1000) as bigint) as own_interval_ms
     from core.fct_job_days
     semi join days using (usage_date)
     where not is_running and end_at > start_at
@@ -21,7 +20,11 @@ policies as (
     select
         jobs.*,
         policies.paid_by,
-        cast(round(policies.checkpoint_minutes * 60000) as bigint) as interval_ms,
+        -- The shorter one counts; `least` leaves out what is not known.
+        least(
+            nullif(greatest(jobs.own_interval_ms, 0), 0),
+            nullif(cast(round(policies.checkpoint_minutes * 60000) as bigint), 0)
+        ) as interval_ms,
         cast(round(policies.max_lost_minutes * 60000) as bigint) as max_lost_ms,
         policy_name('outcome_policies', policies.state || '/' || policies.workload_class, policies.valid_from) as policy_row
     from jobs
@@ -123,16 +126,6 @@ unknown as (
     select usage_date, payer
     from outcome_parts
     where weight is null
-    union
-    select usage_date, payer
-    from (
-        select usage_date, pool_id, component, currency, payer, amount from recomputed
-        union all
-        select usage_date, pool_id, component, currency, payer, -amount from credits
-    )
-    semi join (from days where not is_stale) as unchanged using (usage_date)
-    group by usage_date, pool_id, component, currency, payer
-    having sum(amount) <> 0
 )
 
 select *, true as is_recomputed

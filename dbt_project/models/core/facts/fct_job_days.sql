@@ -23,6 +23,7 @@ select
     submit_at,
     start_at,
     end_at,
+    {{ quotient('checkpoint_interval_ms', '1000') }} as checkpoint_interval_seconds,
     part_count,
     is_running,
     is_request_missing,

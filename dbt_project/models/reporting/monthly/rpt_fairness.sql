@@ -120,7 +120,9 @@ group_peaks as (
         {{ qualified('hour_demands', pool_month) }},
         hour_demands.player_count,
         member_bits,
-        {% for number in range(exact_teams) %}((member_bits >> {{ number }}) & 1){{ ' + ' if not loop.last }}{% endfor %} as member_count,
+        {%- for number in range(exact_teams) %}
+        ((member_bits >> {{ number }}) & 1){{ ' as member_count,' if loop.last else ' +' }}
+        {%- endfor %}
         max(
             {%- for number in range(exact_teams) %}
             hour_demands.demand_{{ number }} * ((member_bits >> {{ number }}) & 1){{ ' +' if not loop.last }}
