@@ -110,6 +110,18 @@ def company(day: date = date(2026, 1, 5), **pool: Any) -> Example:
     return example
 
 
+def moving_company(day: date) -> World:
+    """ann moves from vision to nlp on the day after. A run of hers lasts from noon to noon, alone on a node of 24."""
+    example = company(day)
+    moves = day + timedelta(days=1)
+    for order, team, validity in ((1, "vision", {"valid_to": moves}), (2, "nlp", {"valid_from": moves})):
+        example.policy("payer_rules", rule_order=order - 10, user_name="ann", team_id=team, **validity)
+    example.node("n1", -24, 72)
+    example.charge("n1", "compute", "48", 0, 48, resource_id="i-n1")
+    example.job("a", None, "n1", (8, 96, 1024), 12, 36, user_name="ann")
+    return example.done()
+
+
 WORKED_EXAMPLE: dict[str, tuple[str, str, str, str]] = {
     "hour": ("218.812121212", "321.751515152", "59.436363636", "0"),
     "day": ("217.636363636", "326.454545455", "55.909090909", "0"),

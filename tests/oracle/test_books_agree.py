@@ -22,7 +22,7 @@ from orchestration.workspace import Workspace
 
 from .compare import TABLES, compare
 from .exact import Row
-from .example import CLOSE_ENOUGH, WORKED_EXAMPLE, worked_example
+from .example import CLOSE_ENOUGH, WORKED_EXAMPLE, moving_company, worked_example
 from .oracle import calculate
 from .seed_tables import UNDATED
 from .workspace import landed, pack, write_workspace
@@ -55,7 +55,8 @@ def build_worlds(worlds: list[World], root: Path) -> Built:
     write_workspace(pack(worlds), root)
     workspace = Workspace(root / "sources.yml", root / "seeds", root / "data")
     days = [world.day for world in worlds]
-    build(workspace, Window(min(days), max(days) + timedelta(days=1)), tests=False)
+    # The day after the last one is landed, too.
+    build(workspace, Window(min(days), max(days) + timedelta(days=2)), tests=False)
     with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
         return Built(root, worlds, {table: by_day(warehouse, table) for table in TABLES})
 
@@ -70,11 +71,14 @@ def by_day(warehouse: duckdb.DuckDBPyConnection, table: str) -> dict[date, list[
     return found
 
 
-def example_among_others(policy: str, index: int, day: date) -> World:
-    """The worked example, with policies of its day alone and rule numbers of its own."""
-    world = worked_example(policy, day)
-    only = {"valid_from": day, "valid_to": day + timedelta(days=1)}
-    seeds = {name: rows if name in UNDATED else [row | only for row in rows] for name, rows in world.seeds.items()}
+def among_others(world: World, index: int, days: int = 1) -> World:
+    """An example, with policies of its own days alone and rule numbers of its own."""
+    first, end = world.day, world.day + timedelta(days=days)
+
+    def only(row: Row) -> Row:
+        return row | {"valid_from": row["valid_from"] or first, "valid_to": row["valid_to"] or end}
+
+    seeds = {name: rows if name in UNDATED else [only(row) for row in rows] for name, rows in world.seeds.items()}
     for rule in (*seeds["payer_rules"], *seeds["cost_rules"], *seeds["workload_rules"]):
         rule["rule_order"] += index * 1000
     return replace(world, index=index, seeds=seeds)
@@ -85,7 +89,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The random companies, and after their last day the worked example under each of its policies."""
     worlds = random_worlds(SEED, COUNT)
     for index, policy in enumerate(WORKED_EXAMPLE, start=COUNT):
-        worlds.append(example_among_others(policy, index, worlds[-1].day + timedelta(days=DAYS_APART)))
+        worlds.append(among_others(worked_example(policy, worlds[-1].day + timedelta(days=DAYS_APART)), index))
+    moving = moving_company(worlds[-1].day + timedelta(days=DAYS_APART))
+    worlds.append(among_others(moving, len(worlds), days=2))
     return build_worlds(worlds, tmp_path_factory.mktemp("worlds"))
 
 
@@ -124,6 +130,13 @@ def test_the_worked_example_of_the_documentation_comes_out_of_the_warehouse(buil
     assert {team for team, amount in totals.items() if amount} == {team for team, amount in written.items() if amount}
     assert all(abs(totals.get(team, 0) - amount) <= CLOSE_ENOUGH for team, amount in written.items())
     assert sum(totals.values()) == 600
+
+
+def test_somebody_who_moves_is_charged_to_both_teams(built: Built) -> None:
+    """Half a day of ann's run is direct cost on each of the two days, the other half of the node's day is idle."""
+    moving = built.worlds[-1]
+    for day, team in ((moving.day, "vision"), (moving.day + timedelta(days=1), "nlp")):
+        assert sums(built.rows["fct_cost_allocations"][day]) == {team: 24}
 
 
 def sums(allocations: Iterable[Row]) -> dict[str, Decimal]:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .exact import nano
-from .example import POOL, Example, company, gpu_shop, gpus
+from .example import POOL, Example, company, gpu_shop, gpus, moving_company
 from .idle import airport
 from .ledger import team_payer
 from .oracle import calculate
@@ -406,15 +406,8 @@ def test_overhead_by_fixed_shares() -> None:
 
 
 def test_somebody_who_moves_on_the_fifteenth_is_charged_to_both_teams() -> None:
-    """A run of ann's from noon of the 14th to noon of the 15th, on a node of 24 a day that she has to herself."""
-    example = company(date(2026, 1, 14))
     moves = date(2026, 1, 15)
-    for order, team, validity in ((1, "vision", {"valid_to": moves}), (2, "nlp", {"valid_from": moves})):
-        example.policy("payer_rules", rule_order=order - 10, user_name="ann", team_id=team, **validity)
-    example.node("n1", -24, 72)
-    example.charge("n1", "compute", "48", 0, 48, resource_id="i-n1")
-    example.job("a", None, "n1", (8, 96, 1024), 12, 36, user_name="ann")
-    world = example.done()
+    world = moving_company(moves - timedelta(days=1))
     for day, team in ((world.day, "vision"), (moves, "nlp")):
         paid = by(calculate(landed(world, day), world.seeds, day), "team_id", "allocation_kind")
         assert paid == {(team, "direct"): 12, (team, "idle"): 12}
