@@ -69,7 +69,13 @@ def work_out(warehouse: duckdb.DuckDBPyConnection, days: Sequence[date], column:
         [list(days)],
     )
     for step in STEPS:
-        warehouse.execute(sql(step))
+        try:
+            warehouse.execute(sql(step))
+        except duckdb.BinderException as error:
+            raise ApportionError(
+                f"the warehouse was made by another version of the models: {str(error).splitlines()[0]}",
+                "run the built days again, as docs/backfills.md says under “After an update”",
+            ) from error
 
 
 @cache

@@ -26,12 +26,11 @@ def test_a_range_run_twice_gives_the_same_tables(demo: Workspace, at_once: Table
     assert tables_of(demo.warehouse).differences(at_once) == []
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]], ids=["in order", "shuffled"])
-def test_days_run_one_by_one_in_a_fresh_folder_give_the_same_tables_as_their_range(
-    demo: Workspace, at_once: Tables, tmp_path: Path, order: list[int]
+def test_days_run_one_by_one_in_any_order_give_the_same_tables_as_their_range(
+    demo: Workspace, at_once: Tables, tmp_path: Path
 ) -> None:
     fresh = copy_of(demo, tmp_path)
-    for place in order:
+    for place in (2, 0, 1):
         land_and_build(fresh, DAYS[place])
     assert tables_of(fresh.warehouse).differences(at_once) == []
 
