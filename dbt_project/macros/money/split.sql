@@ -14,8 +14,7 @@
     select
         weighted.*,
         {%- for amount in amounts %}
-        {{ share("weighted." ~ amount, "weighted.running_weight", "weighted.total_weight", scale) }}
-        - {{ share("weighted." ~ amount, "(weighted.running_weight - greatest(weighted." ~ weight ~ ", 0))", "weighted.total_weight", scale) }}
+        {{ part_of("weighted." ~ amount, "weighted." ~ weight, "weighted.running_weight", "weighted.total_weight", scale) }}
             as {{ amount }}_part{{ "," if not loop.last }}
         {%- endfor %}
     from (
@@ -29,4 +28,10 @@
             sum(greatest(parts.{{ weight }}, 0)) over (partition by {{ qualified("parts", by) }}) as total_weight
         from {{ relation }} as parts
     ) as weighted
+{%- endmacro %}
+
+{# What a weight gets of an amount: the difference of two neighbouring rounded running shares. #}
+{% macro part_of(amount, weight, running, total, scale=9) -%}
+    {{ share(amount, running, total, scale) }}
+    - {{ share(amount, "(" ~ running ~ " - greatest(" ~ weight ~ ", 0))", total, scale) }}
 {%- endmacro %}

@@ -6,11 +6,8 @@
     select
         weighted.*
         {%- for weight in weights %},
-        {{ share("weighted." ~ amount, "weighted." ~ weight ~ "_running", "weighted." ~ weight ~ "_total") }}
-        - {{ share(
-            "weighted." ~ amount,
-            "(weighted." ~ weight ~ "_running - greatest(weighted." ~ weight ~ ", 0))",
-            "weighted." ~ weight ~ "_total"
+        {{ part_of(
+            "weighted." ~ amount, "weighted." ~ weight, "weighted." ~ weight ~ "_running", "weighted." ~ weight ~ "_total"
         ) }} as {{ weight }}_cost
         {%- endfor %}
     from (

@@ -1,9 +1,43 @@
 -- grain: one row per UTC day, pool, component, currency, payer, allocation kind, idle cause, policy row, counterparty and (burst) reason
 -- The books before adjustments, which read these rows and do not see each other.
 {%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
-{%- set cost = 'usage_date, pool_id, component, currency' %}
-{%- set payer = 'team_id, project_id, user_name, job_key' %}
-{%- set no_driver = no_text ~ ' as driver, ' ~ as_weight('null') ~ ' as quantity' %}
+{%- set no_quantity = as_weight('null') %}
+{#- What the rows of each part of the books say, where it is not the usual. -#}
+{%- set usual = {
+    'team_id': 'team_id',
+    'project_id': 'project_id',
+    'user_name': 'user_name',
+    'job_key': 'job_key',
+    'allocation_kind': no_text,
+    'idle_cause': no_text,
+    'driver': no_text,
+    'quantity': no_quantity,
+    'policy_row': no_text,
+    'counterparty_team_id': no_text,
+    'reason': 'reason',
+    'amount': 'amount',
+} %}
+{%- set by_driver = {'driver': 'driver', 'quantity': 'quantity'} %}
+{%- set by_policy = {'policy_row': 'policy_row'} %}
+{%- set no_job = {'user_name': no_text, 'job_key': no_text} %}
+{%- set no_project = dict(no_job, project_id=no_text) %}
+{%- set parts = [
+    ('direct', "'direct'", dict(by_driver, reason=no_text)),
+    ('daily', "'direct'", by_driver),
+    ('idle', "'idle'", dict(by_policy, idle_cause='idle_cause')),
+    ('shared', 'allocation_kind', no_job),
+    (
+        'without_capacity', "'unattributed'",
+        dict(no_project, team_id="'unattributed'", reason="'cost without known capacity'", amount='cost'),
+    ),
+    ('burst', "'burst'", dict(by_policy, reason="'use above entitlement pays for burst capacity first'")),
+    ('lender_credits', "'burst'", dict(by_policy, **no_project)),
+    ('outcome_credits', "'outcome_credit'", dict(by_policy, counterparty_team_id="'platform'", amount='-amount')),
+    (
+        'outcome_credits', "'outcome_credit'",
+        dict(by_policy, team_id="'platform'", counterparty_team_id='team_id', **no_project),
+    ),
+] %}
 
 with allocation_policies as (
     select * from {{ ref('int_allocation_policies') }}
@@ -43,119 +77,21 @@ without_capacity as (
 ),
 
 unioned as (
+    {%- for relation, kind, said in parts %}
+    {%- set columns = dict(usual, allocation_kind=kind, **said) %}
     select
-        {{ cost }}, {{ payer }},
-        'direct' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        driver,
-        quantity,
-        {{ no_text }} as policy_row,
-        {{ no_text }} as counterparty_team_id,
-        {{ no_text }} as reason,
-        amount
-    from direct
+        {%- for column, expression in columns.items() %}
+        {{ column if expression == column else expression ~ ' as ' ~ column }},
+        {%- endfor %}
+        usage_date,
+        pool_id,
+        component,
+        currency
+    from {{ relation }}
+    {%- if not loop.last %}
     union all
-    select
-        {{ cost }}, {{ payer }},
-        'direct' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        driver,
-        quantity,
-        {{ no_text }} as policy_row,
-        {{ no_text }} as counterparty_team_id,
-        reason,
-        amount
-    from daily
-    union all
-    select
-        {{ cost }}, {{ payer }},
-        'idle' as allocation_kind,
-        idle_cause,
-        {{ no_driver }},
-        policy_row,
-        {{ no_text }} as counterparty_team_id,
-        reason,
-        amount
-    from idle
-    union all
-    select
-        {{ cost }}, team_id, project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        {{ no_text }} as policy_row,
-        {{ no_text }} as counterparty_team_id,
-        reason,
-        amount
-    from shared
-    union all
-    select
-        {{ cost }},
-        'unattributed' as team_id,
-        {{ no_text }} as project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        'unattributed' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        {{ no_text }} as policy_row,
-        {{ no_text }} as counterparty_team_id,
-        'cost without known capacity' as reason,
-        cost as amount
-    from without_capacity
-    union all
-    select
-        {{ cost }}, {{ payer }},
-        'burst' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        policy_row,
-        {{ no_text }} as counterparty_team_id,
-        'use above entitlement pays for burst capacity first' as reason,
-        amount
-    from burst
-    union all
-    select
-        {{ cost }}, team_id,
-        {{ no_text }} as project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        'burst' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        policy_row,
-        {{ no_text }} as counterparty_team_id,
-        reason,
-        amount
-    from lender_credits
-    union all
-    select
-        {{ cost }}, {{ payer }},
-        'outcome_credit' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        policy_row,
-        'platform' as counterparty_team_id,
-        reason,
-        -amount as amount
-    from outcome_credits
-    union all
-    select
-        {{ cost }},
-        'platform' as team_id,
-        {{ no_text }} as project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        'outcome_credit' as allocation_kind,
-        {{ no_text }} as idle_cause,
-        {{ no_driver }},
-        policy_row,
-        team_id as counterparty_team_id,
-        reason,
-        amount
-    from outcome_credits
+    {%- endif %}
+    {%- endfor %}
 ),
 
 explained as (

@@ -2,7 +2,6 @@
 -- The yardstick is the Shapley value of the month: a group of teams alone would have needed capacity for its own peak
 -- hour, so it would have cost the pool's cost times that peak over the peak of all. Up to 12 teams every group is worked
 -- out; above, a fixed number of orders in which teams could have joined.
-{%- set exact_teams = 12 %}
 {%- set pool_month = ['month_date', 'pool_id'] %}
 
 with usage_hours as (
@@ -80,161 +79,8 @@ demands as (
     having sum(held_seconds) > 0
 ),
 
-players as (
-    select
-        {{ pool_month | join(', ') }},
-        team_id,
-        row_number() over (partition by {{ pool_month | join(', ') }} order by team_id) - 1 as player_number,
-        count(*) over (partition by {{ pool_month | join(', ') }}) as player_count
-    from (select distinct {{ pool_month | join(', ') }}, team_id from demands) as teams
-),
-
-pool_hours as (
-    select
-        demands.month_date,
-        demands.pool_id,
-        demands.hour_at,
-        max(players.player_count) as player_count
-    from demands
-    inner join players on {{ equal_on('demands', 'players', pool_month + ['team_id']) }}
-    group by demands.month_date, demands.pool_id, demands.hour_at
-),
-
--- Every group of teams in every hour. The demands stand side by side, so that a group's is a sum of columns.
-hour_demands as (
-    select
-        {{ qualified('demands', pool_month) }},
-        demands.hour_at,
-        {%- for number in range(exact_teams) %}
-        sum(case when players.player_number = {{ number }} then demands.demand else 0 end) as demand_{{ number }},
-        {%- endfor %}
-        max(players.player_count) as player_count
-    from demands
-    inner join players on {{ equal_on('demands', 'players', pool_month + ['team_id']) }}
-    where players.player_count <= {{ exact_teams }}
-    group by {{ qualified('demands', pool_month) }}, demands.hour_at
-),
-
-group_peaks as (
-    select
-        {{ qualified('hour_demands', pool_month) }},
-        hour_demands.player_count,
-        member_bits,
-        {%- for number in range(exact_teams) %}
-        ((member_bits >> {{ number }}) & 1){{ ' as member_count,' if loop.last else ' +' }}
-        {%- endfor %}
-        max(
-            {%- for number in range(exact_teams) %}
-            hour_demands.demand_{{ number }} * ((member_bits >> {{ number }}) & 1){{ ' +' if not loop.last }}
-            {%- endfor %}
-        ) as peak
-    from hour_demands
-    {{ cross_join_series('0', '(1 << hour_demands.player_count)', 1, 'member_bits') }}
-    group by {{ qualified('hour_demands', pool_month) }}, hour_demands.player_count, member_bits
-),
-
--- What a team adds to each group that it joins, counted as often as there are orders with that group before it. A group
--- with the team in it is what remains, one without it is what was there before.
-exact_weights as (
-    select
-        {{ qualified('group_peaks', pool_month) }},
-        players.team_id,
-        sum(
-            group_peaks.peak * case
-                when (group_peaks.member_bits & (1 << players.player_number)) = 0
-                    then
-                        -{{ factorial('group_peaks.member_count') }}
-                        * {{ factorial('(group_peaks.player_count - group_peaks.member_count - 1)') }}
-                else
-                    {{ factorial('(group_peaks.member_count - 1)') }}
-                    * {{ factorial('(group_peaks.player_count - group_peaks.member_count)') }}
-            end
-        ) as weight,
-        'exact' as shapley_method
-    from group_peaks
-    inner join players on {{ equal_on('group_peaks', 'players', pool_month) }}
-    group by {{ qualified('group_peaks', pool_month) }}, players.team_id
-),
-
--- Above: orders in which the teams join, drawn by a hash, so that they are the same everywhere. Fewer for larger pools, so
--- that the work stays bounded.
-sample_sizes as (
-    select
-        {{ pool_month | join(', ') }},
-        max(player_count) as player_count,
-        greatest(8, least(256, {{ floor_divide('2000000', 'max(player_count) * count(*)') }})) as sample_count
-    from pool_hours
-    where player_count > {{ exact_teams }}
-    group by {{ pool_month | join(', ') }}
-),
-
-orders as (
-    select
-        {{ qualified('sample_sizes', pool_month) }},
-        sample_sizes.sample_count,
-        sample_number,
-        players.team_id,
-        row_number() over (
-            partition by {{ qualified('sample_sizes', pool_month) }}, sample_number
-            order by {{ dbt.hash(dbt.concat(['players.team_id', "'#'", as_text('sample_number')])) }}, players.team_id
-        ) as place
-    from sample_sizes
-    inner join players on {{ equal_on('sample_sizes', 'players', pool_month) }}
-    {{ cross_join_series('0', 'sample_sizes.sample_count', 1, 'sample_number') }}
-),
-
-joined as (
-    select
-        {{ qualified('orders', pool_month) }},
-        orders.sample_count,
-        orders.sample_number,
-        orders.team_id,
-        orders.place,
-        pool_hours.hour_at,
-        sum(coalesce(demands.demand, 0)) over (
-            partition by {{ qualified('orders', pool_month) }}, orders.sample_number, pool_hours.hour_at
-            order by orders.place
-            rows between unbounded preceding and current row
-        ) as demand
-    from orders
-    inner join pool_hours on {{ equal_on('orders', 'pool_hours', pool_month) }}
-    left join demands
-        on
-            {{ equal_on('orders', 'demands', pool_month + ['team_id']) }}
-            and pool_hours.hour_at = demands.hour_at
-),
-
-places as (
-    select
-        {{ pool_month | join(', ') }},
-        sample_count,
-        sample_number,
-        place,
-        team_id,
-        max(demand) as peak
-    from joined
-    group by {{ pool_month | join(', ') }}, sample_count, sample_number, place, team_id
-),
-
-added as (
-    select
-        {{ pool_month | join(', ') }},
-        sample_count,
-        team_id,
-        peak - lag(peak, 1, 0) over (
-            partition by {{ pool_month | join(', ') }}, sample_number order by place
-        ) as added_peak
-    from places
-),
-
-sampled_weights as (
-    select
-        {{ pool_month | join(', ') }},
-        team_id,
-        {{ as_weight('sum(added_peak)') }} as weight,
-        {{ dbt.concat(["'sampled, '", as_text('max(sample_count)'), "' orders'"]) }} as shapley_method
-    from added
-    group by {{ pool_month | join(', ') }}, team_id
+weights as (
+    {{ shapley_weights('demands', pool_month) }}
 ),
 
 pool_costs as (
@@ -245,12 +91,6 @@ pool_costs as (
         cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as pool_idle_cost
     from allocations
     group by {{ pool_month | join(', ') }}, currency
-),
-
-weights as (
-    select * from exact_weights
-    union all
-    select * from sampled_weights
 ),
 
 weighted as (
