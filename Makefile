@@ -3,6 +3,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LINES ?= 5000000
 export PYTHONDONTWRITEBYTECODE =
 export DO_NOT_TRACK = 1
 
@@ -26,7 +27,10 @@ demo: $(VENV)/installed ## generate the demo company, run it, show who pays
 	$(BIN)/apportion demo
 
 test: $(VENV)/installed ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+bench: $(VENV)/installed ## measure the landing of a large bill against DuckDB alone (LINES=5000000)
+	$(BIN)/python tests/bench/run.py --lines $(LINES)
 
 lint: $(VENV)/installed ## check the style of Python and SQL
 	$(BIN)/ruff check .
@@ -46,4 +50,4 @@ clean: ## remove what was made: data, environment, caches
 	rm -rf data $(VENV) .pytest_cache .hypothesis .ruff_cache dbt_project/target dbt_project/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test lint ui docs lock clean
+.PHONY: help setup demo test bench lint ui docs lock clean

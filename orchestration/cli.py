@@ -129,6 +129,46 @@ def status(context: typer.Context) -> None:
 
 @app.command()
 @readable
+def check(
+    context: typer.Context,
+    source: Annotated[list[str] | None, typer.Option(help="Only this source; may be given several times.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Also fail on bad rows, doubts and unmapped names.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Read all files of the sources without loading them, and say what they are and what is odd about them.
+
+    Ends with code 1 if a file would be refused (with --strict: if there is any remark), for use in CI.
+    """
+    from orchestration.check.files import check_source
+    from orchestration.check.policy import Policy
+    from orchestration.check.printing import as_json as json_of
+    from orchestration.check.printing import print_file, print_summary
+    from orchestration.settings import load_sources
+
+    workspace: Workspace = context.obj
+    sources = load_sources(workspace.sources_file, workspace.data)
+    absent = [name for name in source or () if name not in {known.name for known in sources}]
+    if absent:
+        raise ApportionError(
+            f"{workspace.sources_file}: there is no source '{absent[0]}'",
+            f"choose from {', '.join(known.name for known in sources)}",
+        )
+    policy, found = Policy(workspace.seeds), []
+    for known in sources:
+        for one in check_source(workspace, known, policy) if not source or known.name in source else ():
+            found.append(one)
+            if not as_json:
+                print_file(one, console)
+    if as_json:
+        print(json_of(found))
+    else:
+        print_summary(found, console)
+    if any(one.has_failed or (strict and one.has_remarks) for one in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+@readable
 def simulate(
     context: typer.Context,
     scenario: Annotated[str, typer.Option(help="A folder below seeds/scenarios/, with the policy rows that differ.")],

@@ -17,22 +17,41 @@ landed_lines as (
         min(list_cost) as list_cost,
         min(billed_cost) as billed_cost,
         min(effective_cost) as effective_cost,
-        min(case when is_usage then charge_start_ms else least(charge_start_ms, billing_period_start_ms) end) as start_ms,
-        max(case when is_usage then charge_end_ms else greatest(charge_end_ms, billing_period_end_ms) end) as end_ms
+        is_amortized,
+        min(
+            case
+                when is_usage then charge_start_ms
+                when is_amortized then least(charge_start_ms, billing_period_start_ms, commitment_start_ms)
+                else least(charge_start_ms, billing_period_start_ms)
+            end
+        ) as start_ms,
+        max(
+            case
+                when is_usage then charge_end_ms
+                when is_amortized then greatest(charge_end_ms, billing_period_end_ms, commitment_end_ms)
+                else greatest(charge_end_ms, billing_period_end_ms)
+            end
+        ) as end_ms
     from landed
-    group by charge_key, is_usage
+    group by charge_key, is_usage, is_amortized
 ),
 
 booked as (
     select
-        charge_key,
+        line_key as charge_key,
         count(distinct usage_date) as booked_days,
         sum(list_cost) as list_cost,
         sum(billed_cost) as billed_cost,
         sum(effective_cost) as effective_cost
-    from {{ ref('fct_billed_costs') }}
-    where {{ in_window('usage_date') }}
-    group by charge_key
+    from (
+        select
+            *,
+            -- The parts of an amortized fee are lines of their own; together they are the fee.
+            coalesce(commitment_fee_key, charge_key) as line_key
+        from {{ ref('fct_billed_costs') }}
+        where {{ in_window('usage_date') }}
+    ) as costs
+    group by line_key
 ),
 
 compared as (

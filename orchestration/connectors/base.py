@@ -40,6 +40,18 @@ class Reject:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a file turned out to be."""
+
+    variant: str
+    """Format, version and form in words, such as `FOCUS 1.2, gzipped CSV`."""
+    unknown_columns: tuple[str, ...] = ()
+    """Columns that neither we nor the vendor's documentation know."""
+    doubts: tuple[str, ...] = ()
+    """What was read, but might be meant otherwise, such as local times in a repeated hour."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """The outcome of reading some deliveries, to be queried and never fetched as a whole."""
 
@@ -50,8 +62,13 @@ class Reading:
     counts: list[int]
     """Rows found in each file, counted apart from `rows` so that a loss would show."""
     rejects: list[Reject] = field(default_factory=list)
+    folded: dict[int, int] = field(default_factory=dict)
+    """For formats that tell one record in many rows: how many rows of a file have none of their own in `rows`, because
+    they add to another one or because nobody asks for them."""
     proven: dict[int, date] = field(default_factory=dict)
     """Files whose own statistics prove that all rows are good and of this one day: no need to look inside."""
+    found: list[Found] = field(default_factory=list)
+    """What each file is, in the order of the files."""
     notes: dict[str, int] = field(default_factory=dict)
     """Things worth counting that are no mistakes, such as ambiguous local hours."""
 
@@ -66,3 +83,11 @@ class Feed:
     table: str
     pattern: str
     read: Read
+    stream: Callable[[Delivery], str] | None = None
+    """For bills of which each delivery tells only a part (actual, amortized): which part. A newer delivery replaces
+    older ones of its own stream, and lines of different streams that say the same of the world become one charge
+    with the sum of their billed and effective costs."""
+    restates: bool = True
+    """Whether a newer bill replaces the older ones of its billing periods; if not, bills add up."""
+    pull: Callable[[Path], None] | None = None
+    """For sources that are no files: brings what changed into files of the pattern, below the data folder."""

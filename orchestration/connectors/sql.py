@@ -9,6 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+NO_COMMITMENT_TERMS = """
+    cast(null as decimal(38, 9)) as commitment_quantity,
+    cast(null as timestamptz) as commitment_start_at,
+    cast(null as timestamptz) as commitment_end_at"""
+"""For bills that do not say what a commitment covers, or that need not, because they say what it cost whom."""
+
 
 def literal(text: str) -> str:
     """A string as SQL text."""
@@ -34,8 +40,11 @@ def identifier(name: str) -> str:
 
 
 def money(column: str) -> str:
-    """Text to money; more than nine decimals are rounded half away from zero, once, here."""
-    return f"try_cast({column} as decimal(38, 9))"
+    """Text to money, with more digits than are kept: landing rounds each line and keeps account of what that leaves.
+
+    A billion billions is no amount of a bill line, and sums of such lines would not fit.
+    """
+    return f"cast(try_cast({column} as decimal(36, 18)) as decimal(38, 18))"
 
 
 def utc(column: str) -> str:

@@ -2,12 +2,16 @@
 
 All of it is read from the file name, because that is what an administrator controls in a cron line:
 `sacct_2026-01-05_20260106T001500Z.psv` is complete for 5 January and was delivered at 00:15 the next day.
+
+Large exports come in parts (`report-00001.csv.gz`, `part_0_0001.csv`). Parts in one folder whose names differ in
+nothing but the number are one delivery; taken one by one, each would replace the one before it.
 """
 
 from __future__ import annotations
 
 import glob
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -18,6 +22,7 @@ from orchestration.landing.spans import ONE_DAY, Span
 _STAMP = re.compile(r"(?<!\d)(\d{8}T\d{6})Z(?![0-9A-Za-z])")
 _RANGE = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)(?!\d)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
+_PART = re.compile(r"(?<![0-9A-Za-z])(?:part[-_]?\d+(?:[-_]\d+)*|\d{5}|0\d{5,})(?![0-9A-Za-z])", re.IGNORECASE)
 _MONTH = re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?!\d|-\d)")
 
 
@@ -25,13 +30,28 @@ def discover(pattern: str, *, source: str, optional: bool) -> list[Delivery]:
     """The files of a pattern, oldest delivery first; of equally old ones the later name counts as newer."""
     root = _fixed_part(pattern)
     found = sorted(Path(path) for path in glob.glob(pattern, recursive=True))
-    deliveries = [delivery(path, root) for path in found if path.is_file()]
+    deliveries = _as_one([delivery(path, root) for path in found if path.is_file()])
     if not deliveries and not optional:
         raise ApportionError(
             f"source '{source}': no file matches {pattern}",
             "put the files there, correct the path in the sources file, or set 'optional: true' for it",
         )
     return sorted(deliveries, key=lambda d: (d.delivered_at, d.name))
+
+
+def _as_one(deliveries: list[Delivery]) -> list[Delivery]:
+    """Parts of one export came when the last of them came."""
+    newest: dict[str, datetime] = {}
+    for found in deliveries:
+        whole = _whole(found)
+        newest[whole] = max(found.delivered_at, newest.get(whole, found.delivered_at))
+    return [replace(found, delivered_at=newest[_whole(found)]) for found in deliveries]
+
+
+def _whole(found: Delivery) -> str:
+    """The name that the parts of an export have in common."""
+    folder, slash, name = found.name.rpartition("/")
+    return folder + slash + _PART.sub("#", name, count=1)
 
 
 def delivery(path: Path, root: Path) -> Delivery:
@@ -65,13 +85,14 @@ def _delivered_at(name: str) -> datetime | None:
 
 
 def _declared(name: str) -> Span | None:
+    """The window in a name. Several days or months that are no range with an exclusive end may mean anything."""
     name = _STAMP.sub("", name)
     if found := _RANGE.search(name):
         return date.fromisoformat(found[1]), date.fromisoformat(found[2])
-    if found := _DAY.search(name):
-        day = date.fromisoformat(found[1])
-        return day, day + ONE_DAY
-    if found := _MONTH.search(name):
-        year, month = int(found[1]), int(found[2])
-        return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+    if days := set(_DAY.findall(name)):
+        day = date.fromisoformat(min(days))
+        return (day, day + ONE_DAY) if len(days) == 1 else None
+    if months := set(_MONTH.findall(name)):
+        year, month = map(int, min(months))
+        return (date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)) if len(months) == 1 else None
     return None

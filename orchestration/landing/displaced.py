@@ -12,8 +12,8 @@ from datetime import date, datetime
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed
+from orchestration.landing.claims import Claim, restated
 from orchestration.landing.index import Index
-from orchestration.landing.live import RESTATED, register_claims
 from orchestration.landing.spans import ONE_DAY, Span, overlaps
 from orchestration.landing.stage import KEYS, begin, other_versions, read_files
 
@@ -26,7 +26,7 @@ def displaced_days(
     deliveries: list[Delivery],
     index: Index,
     changed: set[int],
-    claims: Sequence[tuple[datetime, Span]],
+    claims: Sequence[tuple[datetime, Claim]],
 ) -> list[Span]:
     """Days of records in unchanged files that have to give way to `changed` files, or get their place back.
 
@@ -47,12 +47,15 @@ def displaced_days(
             rank
             for rank in sorted(unchanged)
             if any(
-                deliveries[rank].delivered_at < at and overlaps(load.known(rank).days, claim) for at, claim in claims
+                deliveries[rank].delivered_at < at and overlaps(load.known(rank).days, claim.span)
+                for at, claim in claims
             )
         ]
         read_files(con, load, older, index)
-        register_claims(con, claims)
-        return _days(con, f"select * from {load.stage} as s where exists (from claims as c where {RESTATED})")
+        # Of which stream a removed file was is not known any more: a day too many does no harm.
+        known = [c.claims if c else () for c in load.coverage]
+        gone = restated(con, deliveries, known, [(at, None, claim) for at, claim in claims], feed.stream)
+        return _days(con, f"select * from {load.stage} as s where {gone}")
     return []
 
 

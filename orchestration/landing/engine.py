@@ -18,6 +18,7 @@ THREADS = 4
 @contextmanager
 def session(data_dir: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     spill = data_dir / "landing" / f"_spill-{os.getpid()}"
+    spill.parent.mkdir(parents=True, exist_ok=True)  # DuckDB makes the folder itself, but not the one above it
     con = duckdb.connect(
         config={
             "memory_limit": MEMORY_LIMIT,

@@ -7,24 +7,16 @@ it claims to be complete. So the outcome depends neither on the order of runs no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import date
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from orchestration.landing.claims import restated
 from orchestration.landing.schemas import CHARGES
-from orchestration.landing.spans import Span, days, overlaps
-from orchestration.landing.stage import KEYS, FeedLoad
-
-RESTATED = """c.delivered_at > s.delivered_at and (
-    (
-        c.from_at <= s.charge_start_at and s.charge_end_at <= c.to_at
-        and s.charge_start_at < c.to_at  -- also where the charge has no length
-    )
-    or (c.from_at <= s.billing_period_start_at and s.billing_period_end_at <= c.to_at)
-)"""
-"""Whether a claim `c` of a bill replaces the line `s` of another one."""
+from orchestration.landing.spans import Span, days, merge, overlaps
+from orchestration.landing.stage import KEYS, FeedLoad, trees_in_force
 
 
 def make_live(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> str:
@@ -86,7 +78,12 @@ def _newest_version(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tu
 
 
 def _newest_reading(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    pairs = [(day, rank) for day in days([window]) for rank in winners(load, day)]
+    return _chosen_by_day(con, load, [(day, rank) for day in days([window]) for rank in winners(load, day)])
+
+
+def _chosen_by_day(con: DuckDBPyConnection, load: FeedLoad, pairs: Iterable[tuple[date, int]]) -> tuple[str, str]:
+    """Of each day, only the records of certain deliveries."""
+    pairs = list(pairs)
     _register(
         con,
         "winners",
@@ -102,31 +99,119 @@ def _newest_inventory(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> 
     return f"select * from {load.stage} where rank = {len(load.deliveries) - 1}", "where true"
 
 
-def _not_restated(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    """A bill line stands until a newer bill is complete for its time, or for the whole billing period it is
-    in.
+def _tree_in_force(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
+    """One complete dump for each day; the staged rows of the first one reach back to the window's first day."""
+    return _chosen_by_day(con, load, trees_in_force(load.deliveries, window).items())
 
-    The second half is for lines that reach beyond the month they are billed in, such as a year paid ahead:
-    the next version of that month's bill repeats them, and no window of a month contains a year. Files with
-    the same stamp are parts of one delivery and stand beside each other.
+
+<<<<<<< HEAD
+def stand(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> set[date]:
+    """Prepares `charges_on`; returns the days of the window (and maybe others) on which there may be any line.
+
+    A bill line stands until a newer bill claims it (see `claims`). Files with the same stamp, and parts of one export,
+    are one delivery and stand beside each other.
     """
     register_claims(
         con,
-        [(d.delivered_at, c.claims) for d, c in zip(load.deliveries, load.coverage, strict=True) if c and c.claims],
+        [
+            (d.delivered_at, load.feed.stream(d) if load.feed.stream else "", claim)
+            for d, c in zip(load.deliveries, load.coverage, strict=True)
+            for claim in (c.claims if c else ())
+        ],
     )
+    # Few lines have more than a day, and only they are looked at on each of their days.
+    con.execute(f"create or replace temp table lasting_charges as from {load.stage} where only_day is null")
+    single = con.execute(f"select distinct only_day from {load.stage} where only_day is not null").fetchall()
+    lasting = con.execute(
+        "select distinct first_day, last_day + 1 from lasting_charges union"
+        " select distinct also_first_day, also_last_day + 1 from lasting_charges where also_first_day is not null"
+    ).fetchall()
+    spans = [_clip(span, window) for span in lasting if overlaps([span], window)]
+    return {day for (day,) in single}.union(days(merge(spans)))
+
+
+def charges_on(load: FeedLoad, day: date) -> str:
+    """A SELECT of the bill lines that stand on a day.
+
+    Lines that say the same have the same days, so those of one day are enough to know a line's place among them. Hardly
+    any line has its like, so only those that do are put in order.
+    """
+    of_day = f"""
+        select * from {load.stage} where only_day = date '{day}'
+        union all
+        select * from lasting_charges
+        where date '{day}' between first_day and last_day or date '{day}' between also_first_day and also_last_day
+    """
+    standing = of_day
+    if len({delivery.delivered_at for delivery in load.deliveries}) > 1:  # or else nothing is newer than any of them
+        standing = f"select * from ({of_day}) as s where not exists (from claims as c where {RESTATED})"
+    return f"""
+        with standing as materialized (
+            select *, {_SAID} as said from ({_joined(standing) if load.feed.stream else standing})
+        ),
+
+        repeated as (select said from standing group by said having count(*) > 1),
+
+        placed as (
+            select *, 1 as place from standing anti join repeated using (said)
+            union all
+            select *, row_number() over (partition by said order by rank, line) as place
+            from standing semi join repeated using (said)
+        )
+
+        select * replace (charge_key || ':' || said || '#' || place as charge_key), date '{day}' as date from placed
+=======
+def _not_restated(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
+    """A bill line stands until a newer bill claims it (see `claims`). Files with the same stamp, and parts of one
+    export, are one delivery and stand beside each other."""
+    known = [c.claims if c else () for c in load.coverage]
+    stream = load.feed.stream
+    claims = [
+        (d.delivered_at, stream(d) if stream else "", claim)
+        for d, own in zip(load.deliveries, known, strict=True)
+        for claim in own
+    ]
+    gone = restated(con, load.deliveries, known, claims, stream)
+    standing = f"select * from {load.stage} as s where not {gone}"
     chosen = f"""
         select * replace (
             charge_key || ':' || {_SAID} || '#' || row_number() over (partition by {_SAID} order by rank, line)
             as charge_key
         )
-        from {load.stage} as s
-        where not exists (from claims as c where {RESTATED})
+        from ({_joined(standing) if load.feed.stream else standing})
+>>>>>>> e850f6c4339697649017004e83ba092c64c83705
     """
-    return chosen, "where true"
 
 
-_SAID = "md5(to_json([{}]))".format(
-    ", ".join(f"cast({name} as varchar)" for name in CHARGES.content if name not in ("charge_key", "is_final"))
+def _joined(standing: str) -> str:
+    """Lines of different streams that say the same, as one line with the money of all of them.
+
+    Amounts are added, so that a pair which does not find each other costs the same as one which does. Only the list
+    price, which every stream repeats, is taken once.
+    """
+    said = [name for name in CHARGES.content if name not in (*_MONEY, "is_final")]
+    money = (
+        "max(list_cost) over same as list_cost, sum(billed_cost) over same as billed_cost,"
+        " sum(effective_cost) over same as effective_cost, bool_and(is_final) over same as is_final"
+    )
+    return f"""
+        select * exclude (place) replace ({money})
+        from (
+            select *, row_number() over (partition by {", ".join(said)}, stream order by rank, line) as place
+            from ({standing})
+        )
+        window same as (partition by {", ".join(said)}, place)
+        qualify row_number() over (partition by {", ".join(said)}, place order by stream) = 1
+    """
+
+
+_MONEY = ("list_cost", "billed_cost", "effective_cost")
+_SAID = "md5(concat({}))".format(
+    ", chr(31), ".join(
+        f"epoch_us({name})" if name.endswith("_at") else name
+        for name in CHARGES.content
+        if name not in ("charge_key", "is_final")
+    )
 )
 """A bill line is known by what it says, and by its place among lines that say the same: the same line keeps its key
 when the bill is delivered again, and days that were built before and after still speak of one line."""
@@ -136,21 +221,8 @@ _RULES = {
     **dict.fromkeys(KEYS, _newest_version),
     "storage_usage": _newest_reading,
     "node_inventory": _newest_inventory,
-    "charges": _not_restated,
+    "account_tree": _tree_in_force,
 }
-
-
-def register_claims(con: DuckDBPyConnection, claims: Sequence[tuple[datetime, Span]]) -> None:
-    """The temp table `claims` that RESTATED speaks of."""
-    _register(
-        con,
-        "claims",
-        {
-            "delivered_at": pa.array([at for at, _ in claims], pa.timestamp("us", tz="UTC")),
-            "from_at": pa.array([claim[0] for _, claim in claims], pa.date32()),
-            "to_at": pa.array([claim[1] for _, claim in claims], pa.date32()),
-        },
-    )
 
 
 def _clip(span: Span, window: Span) -> Span:

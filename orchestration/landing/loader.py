@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from duckdb import DuckDBPyConnection
 from orchestration.connectors import feeds
 from orchestration.connectors.sql import constant, file_literal, literal
 from orchestration.errors import ApportionError
+from orchestration.landing import beyond, quarantine
 from orchestration.landing import days as day_files
-from orchestration.landing import quarantine
+from orchestration.landing.copies import refuse_copies
 from orchestration.landing.deliveries import discover
 from orchestration.landing.engine import session
 from orchestration.landing.index import Index
-from orchestration.landing.live import make_live, winners
+from orchestration.landing.live import charges_on, make_live, stand, winners
 from orchestration.landing.report import LandingReport, TableReport
 from orchestration.landing.schemas import TABLES
 from orchestration.landing.spans import ONE_DAY, Span, days
@@ -45,6 +47,8 @@ def land(source: Source, window_start: date, window_end: date, data_dir: Path) -
         index = Index.load(source, data_dir)
         loads = []
         for feed in source_feeds:
+            if feed.pull:
+                feed.pull(data_dir)
             found = discover(feed.pattern, source=source.name, optional=source.optional)
             loads.append(load_feed(con, feed, found, window, index))
         index.save()
@@ -93,20 +97,29 @@ def _write(
     report: LandingReport,
 ) -> None:
     live: dict[str, str] = {}
+    days_with_charges: set[date] = set()
     content: dict[str, dict[date, DayContent]] = {}
     for load in loads:
         table = load.feed.table
         report.files_known += len(load.deliveries)
         report.files_read += [load.deliveries[rank].name for rank in sorted(load.counts)]
         report.notes |= load.notes
+        report.variants.update(found.variant for found in load.found.values())
         if table in NOT_STAGED:
             report.tables[table] = _account_unstaged(load, window)
+        elif load.bills:
+            days_with_charges = stand(con, load, window)
+            report.tables[table] = TableReport()  # accounted for when its days are written
         else:
             live[table] = make_live(con, load, window)
             report.tables[table] = _account_staged(con, load, live[table], window)
             content[table] = _content(con, load, live[table])
+<<<<<<< HEAD
+=======
         if table == "charges":
+            refuse_copies(con, load, live[table])
             report.billed = _billed(con, live[table])
+>>>>>>> e850f6c4339697649017004e83ba092c64c83705
     bad_on = {load.feed.table: _bad_by_day(load, window) for load in loads}
     for day in days([window]):
         before = day_files.landed_hashes(data_dir, source.name, day)
@@ -115,6 +128,10 @@ def _write(
             table = load.feed.table
             if table in NOT_STAGED:
                 size, (rows, content_hash) = _write_unstaged(con, source, load, day, data_dir)
+            elif load.bills:
+                size, (rows, content_hash) = _write_charges(
+                    con, source, load, day, data_dir, is_empty=day not in days_with_charges
+                )
             else:
                 rows, content_hash = content[table].get(day, EMPTY)
                 size = _write_staged(con, source, load, live[table], day, rows, data_dir)
@@ -135,6 +152,9 @@ def _write(
         after = {entry["table_name"]: entry["content_hash"] for entry in landings}
         if after != (before or dict.fromkeys(after, EMPTY[1])):
             report.days_changed.append(day)
+    for load in loads:
+        if load.bills:
+            _account_charges(con, source, load, window, data_dir, report)
 
 
 def _columns(table: str) -> str:
@@ -158,12 +178,32 @@ def _write_staged(
     if not rows:
         day_files.remove_day(target)
         return 0
-    return day_files.write_day(
-        con,
-        target,
-        f"select {_columns(load.feed.table)}, {literal(source.name)} as source, delivery, line, delivered_at,"
-        f" date from {live} where date = date '{day}' order by rank, line, \"{load.table.content[1]}\"",
+    rows_of_day = f"select * from {live} where date = date '{day}' order by rank, line, \"{load.table.content[1]}\""
+    return day_files.write_day(con, target, _with_provenance(source, load, rows_of_day))
+
+
+def _with_provenance(source: Source, load: FeedLoad, rows: str) -> str:
+    return (
+        f"select {_columns(load.feed.table)}, {literal(source.name)} as source, delivery, line, delivered_at, date"
+        f" from ({rows})"
     )
+
+
+def _write_charges(
+    con: DuckDBPyConnection, source: Source, load: FeedLoad, day: date, data_dir: Path, *, is_empty: bool
+) -> tuple[int, DayContent]:
+    """Bill lines are decided upon, ordered and written by day, so that a month needs no more memory than a day."""
+    target = day_files.day_file(data_dir, "charges", day, source.name)
+    if is_empty:
+        day_files.remove_day(target)
+        return 0, EMPTY
+    ordered = f"{charges_on(load, day)} order by rank, line, charge_key"
+    size = day_files.write_day(con, target, _with_provenance(source, load, ordered))
+    content = _content_of_file(con, "charges", target)
+    if content == EMPTY:
+        day_files.remove_day(target)
+        return 0, EMPTY
+    return size, content
 
 
 def _write_unstaged(
@@ -177,7 +217,7 @@ def _write_unstaged(
         day_files.remove_day(target)
         return 0, EMPTY
     chosen = [load.deliveries[rank] for rank in ranks]
-    register_deliveries(con, chosen, ranks)
+    register_deliveries(con, chosen, ranks, load.feed)
     reading = load.feed.read(con, chosen)
     which = " ".join(f"when {file} then {literal(d.name)}" for file, d in enumerate(chosen))
     name = constant(*dict.fromkeys(d.name for d in chosen), choice=f"case file {which} end")
@@ -191,10 +231,13 @@ def _write_unstaged(
         f" where bad_reason is null"
         f" and {starts} >= timestamptz '{day}' and {starts} < timestamptz '{day + ONE_DAY}'",
     )
-    rows, content_hash = con.execute(
+    return size, _content_of_file(con, table, target)
+
+
+def _content_of_file(con: DuckDBPyConnection, table: str, target: Path) -> DayContent:
+    return con.execute(
         f"select count(*), {_hash(table)} from read_parquet({file_literal(target)}, hive_partitioning = false)"
     ).fetchall()[0]
-    return size, (rows, content_hash)
 
 
 def _bad_by_day(load: FeedLoad, window: Span) -> dict[date, int]:
@@ -215,16 +258,39 @@ def _bad_by_day(load: FeedLoad, window: Span) -> dict[date, int]:
 def _account_staged(con: DuckDBPyConnection, load: FeedLoad, live: str, window: Span) -> TableReport:
     good, inside = con.execute(
         f"""
-        select count(distinct (rank, line)), count(distinct (rank, line)) filter (
-            (first_day < $until and coalesce(last_day, first_day) >= $since)
-            or (first_day < $until and last_day is null)
-            or (also_first_day < $until and also_last_day >= $since)
-        ) from {load.stage}
+        select sum(good), sum(inside) from (
+            select count(distinct line) as good, count(distinct line) filter (
+                (first_day < $until and coalesce(last_day, first_day) >= $since)
+                or (first_day < $until and last_day is null)
+                or (also_first_day < $until and also_last_day >= $since)
+            ) as inside
+            from {load.stage} where line <> {beyond.LINE} group by rank
+        )
         """,
         {"since": window[0], "until": window[1]},
     ).fetchall()[0]
-    landed = con.execute(f"select count(distinct (rank, line)) from {live}").fetchall()[0][0]
-    return _report(load, landed=landed, superseded=inside - landed, outside=good - inside)
+    ((landed,),) = con.execute(
+        "select coalesce(sum(lines), 0)"
+        f" from (select count(distinct line) as lines from {live} where line <> {beyond.LINE} group by delivery)"
+    ).fetchall()
+    return _report(load, landed=landed, superseded=(inside or 0) - landed, outside=(good or 0) - (inside or 0))
+
+
+def _account_charges(
+    con: DuckDBPyConnection, source: Source, load: FeedLoad, window: Span, data_dir: Path, report: LandingReport
+) -> None:
+    """Counts what was written, as any reader would."""
+    files = [day_files.day_file(data_dir, "charges", day, source.name) for day in days([window])]
+    written = ", ".join(file_literal(file) for file in files if file.exists())
+    con.execute(
+        "create or replace temp view written_charges as "
+        + (f"from read_parquet([{written}], hive_partitioning = false)" if written else f"from {load.stage} limit 0")
+    )
+    before = report.tables["charges"]
+    report.tables["charges"] = replace(
+        _account_staged(con, load, "written_charges", window), rows=before.rows, bytes=before.bytes
+    )
+    report.billed = _billed(con)
 
 
 def _account_unstaged(load: FeedLoad, window: Span) -> TableReport:
@@ -249,9 +315,24 @@ def _report(load: FeedLoad, *, landed: int, superseded: int, outside: int) -> Ta
     )
 
 
-def _billed(con: DuckDBPyConnection, live: str) -> dict:
+def _billed(con: DuckDBPyConnection) -> dict:
+    """Each charge once, however many of its days were written; most have only one, which need not be compared."""
+    has_one_day = (
+        "charge_category = 'Usage'"
+        " and epoch_us(charge_start_at) // 86400000000 = (epoch_us(charge_end_at) - 1) // 86400000000"
+    )
     return dict(
         con.execute(
-            f"select currency, sum(billed_cost) from (select distinct on (charge_key) * from {live}) group by currency"
+            f"""
+            select currency, sum(billed_cost)
+            from (
+                select currency, billed_cost from written_charges where {has_one_day}
+                union all
+                select currency, billed_cost from (
+                    select distinct on (charge_key) currency, billed_cost from written_charges where not ({has_one_day})
+                )
+            )
+            group by currency
+            """
         ).fetchall()
     )

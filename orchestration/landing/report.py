@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -42,6 +43,8 @@ class LandingReport:
     days_changed: list[date] = field(default_factory=list)
     """Days whose content is another than before, also those that became empty."""
     notes: dict[str, int] = field(default_factory=dict)
+    variants: Counter[str] = field(default_factory=Counter)
+    """What the files that were read turned out to be, and how many of each."""
 
     @property
     def rows(self) -> int:
@@ -74,4 +77,5 @@ class LandingReport:
         }
         shown |= {f"rows_{name}": table.rows for name, table in self.tables.items() if len(self.tables) > 1}
         shown |= {f"billed_{currency.lower()}": str(amount) for currency, amount in sorted(self.billed.items())}
+        shown |= {"formats": "; ".join(sorted(self.variants))} if self.variants else {}
         return shown | self.notes

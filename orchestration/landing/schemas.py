@@ -71,6 +71,9 @@ CHARGES = _table(
     resource_type=_text,
     commitment_id=_text,
     commitment_status=_text,
+    commitment_quantity=_money,
+    commitment_start_at=_time,
+    commitment_end_at=_time,
     tags=_text,
     currency=_text,
     list_cost=_money,
@@ -138,6 +141,17 @@ RESERVATIONS = _table(
     users=_text,
     start_at=_time,
     end_at=_time,
+)
+
+ACCOUNT_TREE = _table(
+    "account_tree",
+    starts="valid_from_at",
+    ends="valid_to_at",
+    cluster_id=_text,
+    account=_text,
+    parent_account=_text,
+    valid_from_at=_time,
+    valid_to_at=_time,
 )
 
 GPU_SAMPLES = _table(
@@ -211,6 +225,7 @@ TABLES = {
         JOBS,
         NODE_EVENTS,
         RESERVATIONS,
+        ACCOUNT_TREE,
         GPU_SAMPLES,
         STORAGE_USAGE,
         LICENSE_USAGE,
@@ -229,6 +244,34 @@ LANDINGS_SCHEMA = pa.schema(
     ]
 )
 """One row per source, table and day: what the day was built from (see `landings` in dbt)."""
+
+
+DELIVERIES_SCHEMA = pa.schema(
+    [
+        ("source", _text),
+        ("table_name", _text),
+        ("delivery", _text),
+        ("delivered_at", _time),
+        ("content_hash", _text),
+        ("size_bytes", _int),
+        ("variant", _text),
+        ("stream", _text),
+        ("replaces", _text),
+        ("provider", _text),
+        ("invoice_id", _text),
+        ("period_start_date", pa.date32()),
+        ("period_end_date", pa.date32()),
+        ("currency", _text),
+        ("rows", _int),
+        ("quarantined", _int),
+        ("billed_cost", _money),
+        ("effective_cost", _money),
+        ("date", pa.date32()),
+    ]
+)
+"""One row per delivered file, invoice, billing period and currency (see `raw_deliveries` in dbt); `date` is the day of
+the delivery. `replaces` says what older deliveries give way to it: billing_period, window or nothing. `stream` tells
+deliveries apart that stand beside each other, such as actual and amortized cost."""
 
 
 def sql_type(column: pa.DataType) -> str:

@@ -14,11 +14,15 @@ from datetime import date
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from orchestration.connectors.base import Delivery, Feed, Reading
+from orchestration.connectors.base import Delivery, Feed, Found, Reading
+from orchestration.landing.beyond import rounding_lines
+from orchestration.landing.bill_stage import BillStage
+from orchestration.landing.claims import Claim, claims_of
+from orchestration.landing.history import Fact, facts
 from orchestration.landing.index import Coverage, Index
 from orchestration.landing.quarantine import MOST_KEPT, BadRow
 from orchestration.landing.schemas import TABLES, LandingTable, sql_type
-from orchestration.landing.spans import FOREVER, ONE_DAY, Span, contains, merge, overlaps
+from orchestration.landing.spans import FOREVER, ONE_DAY, Span, contains, days, merge, overlaps
 
 NOT_STAGED = {"gpu_samples"}
 KEYS = {
@@ -48,7 +52,10 @@ class FeedLoad:
     """Good rows by rank and day, for tables that are not staged."""
     relevant: set[int] = field(default_factory=set)
     """Files with a say in the window; their bad rows count against the source."""
+    found: dict[int, Found] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
+    bills: BillStage | None = None
+    """Where bill lines are staged; records of other tables are in a temp table."""
 
     @property
     def table(self) -> LandingTable:
@@ -68,7 +75,9 @@ class FeedLoad:
 def begin(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index: Index) -> FeedLoad:
     """Nothing read yet, but what the index knows is known."""
     load = FeedLoad(feed, deliveries, [index.get(feed.table, delivery) for delivery in deliveries])
-    if feed.table not in NOT_STAGED:
+    if feed.table == "charges":
+        load.bills = BillStage(con, load.stage, _stage_columns(load.table))
+    elif feed.table not in NOT_STAGED:
         con.execute(f"create or replace temp table {load.stage} ({_stage_columns(load.table)})")
     return load
 
@@ -76,6 +85,8 @@ def begin(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index
 def load_feed(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], window: Span, index: Index) -> FeedLoad:
     """Reads what has a say in the window, and what is not yet known to have none."""
     load = begin(con, feed, deliveries, index)
+    if feed.table == "account_tree":
+        return _load_trees(con, load, window, index)
     candidates = range(len(deliveries))
     if feed.table == "node_inventory":
         candidates = candidates[-1:]  # each one is complete, so the newest is all there is
@@ -88,8 +99,26 @@ def load_feed(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], w
         unread = sorted(older - unneeded)
         read_files(con, load, unread, index)
         unneeded -= older
-    _drop(con, load, unneeded)
+    drop(con, load, unneeded)
     index.keep_only(feed.table, deliveries)
+    return load
+
+
+def trees_in_force(deliveries: Sequence[Delivery], window: Span) -> dict[date, int]:
+    """By day, the rank of the newest dump that was delivered by its end; before the first dump, the first counts."""
+    ranks = range(len(deliveries))
+    return {
+        day: max((rank for rank in ranks if deliveries[rank].delivered_at.date() <= day), default=0)
+        for day in (days([window]) if deliveries else ())
+    }
+
+
+def _load_trees(con: DuckDBPyConnection, load: FeedLoad, window: Span, index: Index) -> FeedLoad:
+    """Dumps of which each is complete: only those that are in force on a day of the window are opened."""
+    load.relevant = set(trees_in_force(load.deliveries, window).values())
+    read_files(con, load, sorted(load.relevant), index)
+    con.execute(f"update {load.stage} set first_day = least(first_day, date '{window[0]}') where rank = 0")
+    index.keep_only(load.feed.table, load.deliveries)
     return load
 
 
@@ -104,37 +133,49 @@ def learn_coverage(con: DuckDBPyConnection, feed: Feed, deliveries: list[Deliver
 def _stage_columns(table: LandingTable) -> str:
     content = ", ".join(f'"{name}" {sql_type(table.schema.field(name).type)}' for name in table.content)
     return (
-        f"{content}, rank bigint, delivery varchar, line bigint, delivered_at timestamptz,"
-        " first_day date, last_day date, also_first_day date, also_last_day date"
+        f"{content}, rank bigint, delivery varchar, stream varchar, line bigint, delivered_at timestamptz,"
+        " first_day date, last_day date, also_first_day date, also_last_day date, only_day date"
     )
 
 
 def _day_columns(table: LandingTable) -> str:
-    """The days of a record, both ends included; no last day: it has no end."""
+    """The days of a record, both ends included; no last day: it has no end. Most bill lines have just one day."""
     ends = f"coalesce({table.ends}, as_of_at)" if "as_of_at" in table.content else table.ends
-    also = "null, null"
+    also = ("cast(null as date)",) * 2
     if table.name == "charges":
-        # What is not usage may be spread over its billing period, so those days need it too.
-        period = "billing_period_start_at", "billing_period_end_at"
-        also = ", ".join(
-            f"case when charge_category <> 'Usage' then {bound} end"
-            for bound in (f"cast({period[0]} as date)", _last_day(*period))
+        # What is not usage may be spread over its billing period, or a commitment's term: those days need it too.
+        period = (
+            "least(billing_period_start_at, commitment_start_at)",
+            "greatest(billing_period_end_at, commitment_end_at)",
         )
-    return f"cast({table.starts} as date), {_last_day(table.starts, ends)}, {also}"
+        also = tuple(
+            f"case when charge_category <> 'Usage' then {bound} end" for bound in (_day(period[0]), _last_day(*period))
+        )
+    return (
+        f"{_day(table.starts)} as first_day, {_last_day(table.starts, ends)} as last_day,"
+        f" {also[0]} as also_first_day, {also[1]} as also_last_day,"
+        " case when first_day = last_day and also_first_day is null then first_day end as only_day"
+    )
 
 
 def _last_day(start: str, end: str) -> str:
     """Half-open: what ends at midnight does not touch the next day; what has no length is where it starts."""
-    return f"cast(case when {end} > {start} then {end} - interval 1 microsecond else {end} end as date)"
+    return f"case when {end} > {start} then {_day(end, 1)} else {_day(end)} end"
+
+
+def _day(instant: str, earlier_us: int = 0) -> str:
+    """The UTC day of an instant, or of a moment before it. The database's own cast asks its calendar, row by row."""
+    return f"cast(make_timestamp(epoch_us({instant}) - {earlier_us}) as date)"
 
 
 def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], index: Index) -> None:
     if not ranks:
         return
     chosen = [load.deliveries[rank] for rank in ranks]
-    register_deliveries(con, chosen, ranks)
+    register_deliveries(con, chosen, ranks, load.feed)
     reading = load.feed.read(con, chosen)
     load.notes.update(reading.notes)
+    load.found |= {ranks[file]: found for file, found in enumerate(reading.found)}
     for file, rank in enumerate(ranks):
         load.counts[rank] = reading.counts[file]
         load.bad_rows[rank] = []
@@ -144,21 +185,31 @@ def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], in
         if len(load.bad_rows[rank]) < MOST_KEPT:
             load.bad_rows[rank].append(BadRow(reject.line, reject.reason, reject.raw))
     found = _count_days(con, load, reading) if load.feed.table in NOT_STAGED else _stage(con, load, reading)
-    for rank in ranks:
+    for file, rank in enumerate(ranks):
+        load.skipped[rank] += reading.folded.get(file, 0)
         load.bad_rows[rank].sort(key=lambda row: row.line)
         delivery = load.deliveries[rank]
-        coverage = _coverage(delivery, found.get(rank, []), _billing_span(con, load, rank))
+        claims = _claims(con, load, rank)
+        coverage = Coverage(_days_spoken_of(delivery, found.get(rank, []), claims), tuple(claims))
         load.coverage[rank] = coverage
-        index.put(load.feed.table, delivery, coverage)
+        variant = load.found[rank].variant if rank in load.found else None
+        parts = _invoices(con, load, rank) if load.feed.table == "charges" else _whole(load, rank)
+        index.put(
+            load.feed.table,
+            delivery,
+            coverage,
+            facts(index.source, load.feed, delivery, variant, parts, load.bad[rank]),
+        )
 
 
-def register_deliveries(con: DuckDBPyConnection, chosen: Sequence[Delivery], ranks: Sequence[int]) -> None:
+def register_deliveries(con: DuckDBPyConnection, chosen: Sequence[Delivery], ranks: Sequence[int], feed: Feed) -> None:
     """The temp table `deliveries`, which connectors join to learn when their files came."""
     facts = pa.table(
         {
             "file": pa.array(range(len(chosen)), pa.int64()),
             "rank": pa.array(ranks, pa.int64()),
             "name": pa.array([delivery.name for delivery in chosen], pa.string()),
+            "stream": pa.array([feed.stream(d) if feed.stream else "" for d in chosen], pa.string()),
             "delivered_at": pa.array([d.delivered_at for d in chosen], pa.timestamp("us", tz="UTC")),
         }
     )
@@ -168,23 +219,22 @@ def register_deliveries(con: DuckDBPyConnection, chosen: Sequence[Delivery], ran
 
 
 def _stage(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[int, list[Span]]:
-    con.execute(f"create or replace temp table read_rows as {reading.rows}")
-    content = ", ".join(f'r."{name}"' for name in load.table.content)
-    con.execute(
-        f"""
-        insert into {load.stage}
-        select {content}, d.rank, d.name, r.line, d.delivered_at, {_day_columns(load.table)}
-        from read_rows as r join deliveries as d using (file)
-        where r.bad_reason is null and r.skip_reason is null
-        """
-    )
-    _take_bad(con, load, "read_rows")
+    if load.bills:
+        ranks = {rank for (rank,) in con.execute("select rank from deliveries").fetchall()}
+        rows = load.bills.add(reading.rows, ranks, _day_columns(load.table))
+        if rests := rounding_lines(con, rows):
+            _keep(con, load, load.bills.added, f"({rests})")
+    else:
+        rows = "read_rows"
+        con.execute(f"create or replace temp table {rows} as {reading.rows}")
+        _keep(con, load, load.stage, f"(from {rows} where bad_reason is null and skip_reason is null)")
+    _take_bad(con, load, rows)
     for rank, skipped in con.execute(
-        "select rank, count(distinct line) from read_rows join deliveries using (file)"
+        f"select rank, count(distinct line) from {rows} join deliveries using (file)"
         " where bad_reason is null and skip_reason is not null group by rank"
     ).fetchall():
         load.skipped[rank] = skipped
-    con.execute("drop table read_rows")
+    con.execute("drop table if exists read_rows")
     found: dict[int, list[Span]] = {}
     for rank, start, last in con.execute(
         f"""
@@ -197,6 +247,17 @@ def _stage(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[in
     ).fetchall():
         found.setdefault(rank, []).append((start, FOREVER if last is None else last + ONE_DAY))
     return found
+
+
+def _keep(con: DuckDBPyConnection, load: FeedLoad, table: str, rows: str) -> None:
+    content = ", ".join(f'r."{name}"' for name in load.table.content)
+    con.execute(
+        f"""
+        insert into {table}
+        select {content}, d.rank, d.name, d.stream, r.line, d.delivered_at, {_day_columns(load.table)}
+        from {rows} as r join deliveries as d using (file)
+        """
+    )
 
 
 def _count_days(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[int, list[Span]]:
@@ -240,25 +301,59 @@ def _take_bad(con: DuckDBPyConnection, load: FeedLoad, rows: str) -> None:
         load.bad_rows[rank].append(BadRow(line, reason))
 
 
-def _coverage(delivery: Delivery, found: list[Span], billing: Span | None) -> Coverage:
-    claims = delivery.declared or billing
-    days = merge([*found, *([claims] if claims else [])])
+def _days_spoken_of(delivery: Delivery, found: list[Span], claims: list[Claim]) -> list[Span]:
+    days = merge([*found, *(claim.span for claim in claims), *([delivery.declared] if delivery.declared else [])])
     if not days:
         # Nothing but bad rows: the day of the delivery is the one on which somebody will look.
         day = delivery.delivered_at.date()
         days = [(day, day + ONE_DAY)]
-    return Coverage(days, claims)
+    return days
 
 
-def _billing_span(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> Span | None:
-    """A bill that declares no window is complete for the billing periods that it has lines of."""
-    if load.feed.table != "charges" or load.deliveries[rank].declared:
-        return None
-    first, last = con.execute(
-        "select cast(min(billing_period_start_at) as date), cast(max(billing_period_end_at) as date)"
-        f" from {load.stage} where rank = {rank}"
-    ).fetchall()[0]
-    return (first, last) if first else None
+def _claims(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> list[Claim]:
+    if load.feed.table != "charges" or not load.feed.restates:
+        return []
+    periods = con.execute(
+        "select distinct cast(starts as date), cast(ends as date) from ("
+        "select distinct billing_period_start_at as starts, billing_period_end_at as ends"
+        f" from {load.stage} where rank = {rank})"
+    ).fetchall()
+    return claims_of(load.deliveries[rank].declared, periods)
+
+
+def _invoices(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> list[Fact]:
+    """What a bill asks for, as history keeps it."""
+    claims = load.known(rank).claims
+    replaces = "nothing" if not claims else "billing_period" if claims[0].whole_periods else "window"
+    names = ("provider", "invoice_id", "period_start_date", "period_end_date", "currency")
+    found = con.execute(
+        f"""
+        select provider, invoice_id, cast(billing_period_start_at as date), cast(billing_period_end_at as date),
+            currency, sum(rows), sum(billed), sum(effective)
+        from (
+            select provider, invoice_id, billing_period_start_at, billing_period_end_at, currency, count(*) as rows,
+                sum(billed_cost) as billed, sum(coalesce(effective_cost, billed_cost)) as effective
+            from {load.stage} where rank = {rank} group by all
+        )
+        group by all order by all
+        """
+    ).fetchall()
+    return [
+        dict(zip((*names, "rows", "billed_cost", "effective_cost"), row, strict=True)) | {"replaces": replaces}
+        for row in found
+    ] or [{"rows": 0, "replaces": replaces}]
+
+
+def _whole(load: FeedLoad, rank: int) -> list[Fact]:
+    spans = load.known(rank).days
+    ends = spans[-1][1]
+    return [
+        {
+            "rows": load.counts[rank] - load.bad[rank],
+            "period_start_date": spans[0][0],
+            "period_end_date": None if ends == FOREVER else ends,
+        }
+    ]
 
 
 def other_versions(con: DuckDBPyConnection, load: FeedLoad, window: Span, others: set[int]) -> set[int]:
@@ -275,10 +370,12 @@ def other_versions(con: DuckDBPyConnection, load: FeedLoad, window: Span, others
     return {r for r in others if any(contains(load.known(r).days, day) for (day,) in starts)}
 
 
-def _drop(con: DuckDBPyConnection, load: FeedLoad, ranks: set[int]) -> None:
+def drop(con: DuckDBPyConnection, load: FeedLoad, ranks: set[int]) -> None:
     if not ranks:
         return
-    if load.feed.table not in NOT_STAGED:
+    if load.bills:
+        load.bills.drop(ranks)
+    elif load.feed.table not in NOT_STAGED:
         con.execute(f"delete from {load.stage} where rank in ({', '.join(map(str, sorted(ranks)))})")
     for rank in ranks:
         for counter in (load.counts, load.skipped):

@@ -8,12 +8,13 @@ from datetime import date, datetime
 from pathlib import Path
 
 from orchestration.connectors import feeds
-from orchestration.landing.days import last_landed_day
+from orchestration.landing.claims import Claim
+from orchestration.landing.days import landed_days, last_landed_day
 from orchestration.landing.deliveries import discover
 from orchestration.landing.displaced import displaced_days
 from orchestration.landing.engine import session
 from orchestration.landing.index import Index
-from orchestration.landing.spans import Span, days
+from orchestration.landing.spans import ONE_DAY, Span, days
 from orchestration.landing.stage import learn_coverage
 from orchestration.settings import Source
 
@@ -26,7 +27,7 @@ class SeenFile:
     mtime_ns: int
     delivered_at: datetime
     days: tuple[Span, ...]
-    claims: Span | None
+    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,16 @@ class Cursor:
 
 def _plain(seen: SeenFile) -> list[object]:
     spans = [list(map(str, span)) for span in seen.days]
-    claims = list(map(str, seen.claims)) if seen.claims else None
-    return [seen.size, seen.mtime_ns, seen.delivered_at.isoformat(), spans, claims]
+    return [seen.size, seen.mtime_ns, seen.delivered_at.isoformat(), spans, [claim.plain() for claim in seen.claims]]
 
 
-def _seen(size: int, mtime_ns: int, delivered_at: str, spans: list[list[str]], claims: list[str] | None) -> SeenFile:
+def _seen(size: int, mtime_ns: int, delivered_at: str, spans: list[list[str]], claims: list[list]) -> SeenFile:
     return SeenFile(
         size,
         mtime_ns,
         datetime.fromisoformat(delivered_at),
         tuple(_span(span) for span in spans),
-        _span(claims) if claims else None,
+        tuple(Claim.of(claim) for claim in claims),
     )
 
 
@@ -77,6 +77,8 @@ def touched_days(source: Source, data_dir: Path, since: Cursor) -> tuple[set[dat
     index = Index.load(source, data_dir)
     with session(data_dir) as con:
         for feed in feeds(source):
+            if feed.pull:
+                feed.pull(data_dir)
             deliveries = discover(feed.pattern, source=source.name, optional=True)
             coverage = learn_coverage(con, feed, deliveries, index)
             seen[feed.table] = {
@@ -85,11 +87,22 @@ def touched_days(source: Source, data_dir: Path, since: Cursor) -> tuple[set[dat
             }
             changed = _changed(feed.table, since.tables.get(feed.table, {}), seen[feed.table])
             spans += [span for versions in changed.values() for version in versions for span in version.days]
+            if feed.table == "account_tree" and changed:
+                spans += _days_before_first(since.tables.get(feed.table, {}), seen[feed.table], data_dir)
             ranks = {rank for rank, delivery in enumerate(deliveries) if delivery.name in changed}
-            claims = [(v.delivered_at, v.claims) for versions in changed.values() for v in versions if v.claims]
+            claims = [(v.delivered_at, claim) for versions in changed.values() for v in versions for claim in v.claims]
             spans += displaced_days(con, feed, deliveries, index, ranks, claims)
     index.save()
     return set(days(spans, last_landed_day(data_dir))), Cursor(seen)
+
+
+def _days_before_first(before: dict[str, SeenFile], now: dict[str, SeenFile], data_dir: Path) -> list[Span]:
+    """The first dump of a tree also counts on the landed days before it, so they change with it."""
+    first = [next(iter(files.items()), None) for files in (before, now)]
+    landed = landed_days(data_dir)
+    if first[0] == first[1] or not landed:
+        return []
+    return [(min(landed), max(landed) + ONE_DAY)]
 
 
 def _changed(table: str, before: dict[str, SeenFile], now: dict[str, SeenFile]) -> dict[str, list[SeenFile]]:

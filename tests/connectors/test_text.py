@@ -11,19 +11,21 @@ import duckdb
 import pytest
 
 from orchestration.connectors import text
-from orchestration.connectors.text import load_csv, load_lines, raw_lines
+from orchestration.connectors.tables import by_name, load_table
+from orchestration.connectors.text import load_lines, raw_lines
 from orchestration.errors import ApportionError
 from orchestration.landing.deliveries import delivery
+from orchestration.landing.engine import session
 
 
 def read_csv(tmp_path, content: bytes, columns=("a", "b", "c")):
     path = tmp_path / "file.csv"
     path.write_bytes(content)
-    with duckdb.connect() as con:
-        counts, rejects = load_csv(con, "found", [delivery(path, tmp_path)], columns)
+    with session(tmp_path) as con:
+        loaded = load_table(con, "found", [delivery(path, tmp_path)], columns, by_name(columns, (), "a table"))
         rows = con.execute("select * exclude (file) from found order by line").fetchall()
-    assert counts == [len(rows) + len(rejects)]
-    return rows, [(reject.line, reject.reason) for reject in rejects]
+    assert loaded.counts == [len(rows) + len(loaded.rejects)]
+    return rows, [(reject.line, reject.reason) for reject in loaded.rejects]
 
 
 def test_a_quote_that_never_closes_costs_only_its_own_line(tmp_path):
@@ -86,6 +88,7 @@ def test_lines_keep_their_numbers_across_files_and_blocks(tmp_path, monkeypatch)
         (b"", "the file is empty"),
         (b"a,b\n1,2\n", "line 1: missing column c"),
     ],
+    ids=["truncated archive", "empty", "other columns"],
 )
 def test_a_file_that_cannot_be_trusted_as_a_whole_is_refused(tmp_path, content, message):
     with pytest.raises(ApportionError, match=message):

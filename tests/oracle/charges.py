@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from .commitments import fee_parts, hours_since_1970, is_amortized, used_time
 from .exact import (
     DAY,
     FOREVER,
@@ -109,7 +110,8 @@ def charge_interval(charge: Row, rule: Row | None, day: date) -> Interval:
     one_time = category == "Purchase" and charge["charge_frequency"] == "One-Time"
     spread = rule["spread"] if rule else None
     if not spread:
-        over_period = one_time or category in ("Credit", "Adjustment", "Tax")
+        comes_with_use = charge["charge_frequency"] == "Usage-Based"
+        over_period = one_time or (category in ("Credit", "Adjustment", "Tax") and not comes_with_use)
         spread = "billing_period" if over_period else "as_dated"
     if category == "Usage":
         spread = "as_dated"
@@ -169,10 +171,13 @@ def cell_weights(
     presets: dict[str, Row],
 ) -> dict[Cell, int]:
     """The cells over which the day's part of a charge is split, with their weights."""
+    is_daily = rule is not None and rule["component"] != "node" and rule["component"] not in HOURLY
+    if charge["commitment_status"] == "Unused" and not is_daily:
+        return {("commitments", "other", None): 1}
     if rule is None:
         return {("unmapped", "other", None): 1}
     component, pool_id = rule["component"], rule["pool_id"]
-    if component != "node" and component not in HOURLY:
+    if is_daily:
         return {(pool_id or "unmapped", component, None): 1}
 
     weights: dict[Cell, int] = defaultdict(int)
@@ -210,6 +215,18 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
     presets = {row["preset"]: row for row in seeds["price_presets"]}
     nodes = placements(tables["node_inventory"], day)
 
+    def cells(charge: Row, interval: Interval, rule: Row | None, costs: list[int], key: str) -> list[ChargePart]:
+        weights = cell_weights(charge, interval, rule, nodes, pools, instance_types, presets)
+        ordered = sorted(weights, key=lambda cell: (cell[0], cell[1], -1 if cell[2] is None else cell[2]))
+        columns = [split(cost, [weights[cell] for cell in ordered]) for cost in costs]
+        has_owner = rule is not None and rule["has_owner"]
+        owner = first_payer(owner_rules, {"tag": mapping(charge["tags"])}) if has_owner else None
+        driver = (rule["driver"] or None) if rule else None
+        return [
+            ChargePart(key, charge["currency"], pool_id, component, hour, driver, owner, *amounts)
+            for (pool_id, component, hour), *amounts in zip(ordered, *columns, strict=True)
+        ]
+
     parts = []
     for charge in tables["charges"]:
         rule = first_cost_rule(charge, cost_rules)
@@ -218,28 +235,24 @@ def charge_parts(tables: dict[str, list[Row]], seeds: dict[str, list[Row]], day:
         on_the_day = overlap(interval, (0, DAY)) > 0 or (interval[0] == interval[1] and 0 <= interval[0] < DAY)
         if not on_the_day:
             continue
-        weights = cell_weights(charge, interval, rule, nodes, pools, instance_types, presets)
-        cells = sorted(weights, key=lambda cell: (cell[0], cell[1], -1 if cell[2] is None else cell[2]))
-
         billed = nano(charge["billed_cost"]) or 0
-        listed, effective = nano(charge["list_cost"]), nano(charge["effective_cost"])
+        listed, effective = nano(charge["list_cost"]), 0 if is_amortized(charge) else nano(charge["effective_cost"])
         costs = [billed if cost is None else cost for cost in (listed, billed, effective)]
-        columns = [split(day_part(cost, interval), [weights[cell] for cell in cells]) for cost in costs]
+        parts += cells(charge, interval, rule, [day_part(cost, interval) for cost in costs], charge["charge_key"])
 
-        has_owner = rule is not None and rule["has_owner"]
-        owner = first_payer(owner_rules, {"tag": mapping(charge["tags"])}) if has_owner else None
-        driver = (rule["driver"] or None) if rule else None
-        for (pool_id, component, hour), *amounts in zip(cells, *columns, strict=True):
-            parts.append(
-                ChargePart(
-                    charge["charge_key"],
-                    charge["currency"],
-                    pool_id,
-                    component,
-                    hour,
-                    driver,
-                    owner,
-                    *amounts,
-                )
-            )
+    unused: dict[str, int] = defaultdict(int)
+    currencies: dict[str, str] = {}
+    for fee, covered, hour, cost in fee_parts(tables["charges"], day):
+        if covered is None:
+            unused[fee["charge_key"]] += cost
+            currencies[fee["charge_key"]] = fee["currency"]
+            continue
+        key = f"{fee['charge_key']} > {covered['charge_key']} @ {hours_since_1970(day, hour)}"
+        start, end = used_time(covered, day)
+        time = max(start, hour_interval(hour)[0]), min(end, hour_interval(hour)[1])
+        parts += cells(covered, time, first_cost_rule(covered, cost_rules), [0, 0, cost], key)
+    for fee_key, cost in unused.items():
+        if cost:
+            place = ("commitments", "other", None, None, None)
+            parts.append(ChargePart(f"{fee_key} > unused", currencies[fee_key], *place, 0, 0, cost))
     return parts

@@ -10,7 +10,8 @@ from fractions import Fraction
 from .exact import DAY, HOUR, Row, round_half_away, since_midnight, split
 from .usage import CAUSES, GPU_UNITS, NodeHour, Usage
 
-BLANK = 10**15
+BLANK = 2**31 - 16
+COUNTER_BLANK = 2**47
 
 
 @dataclass
@@ -31,22 +32,55 @@ class EnergyWeights:
     """False where the pool has no telemetry and the weights are resource-time instead."""
 
 
+@dataclass
+class Readings:
+    """The samples of one GPU under one named part (or none) in an hour: (instant, milliseconds, value)."""
+
+    power: list[tuple[int, int, int]] = field(default_factory=list)
+    counter: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def energy(self) -> tuple[int, int]:
+        """Milliseconds and microjoules: by the counter where it rose all the time and was read often enough."""
+        counted = sorted(self.counter)
+        values, covered = [value for _, _, value in counted], sum(ms for _, ms, _ in counted)
+        if len(counted) > 1 and values[0] < values[-1] and values[0] == min(values) and values[-1] == max(values):
+            span = counted[-1][0] - counted[0][0]
+            if 0 < span <= covered:
+                return covered, round_half_away((values[-1] - values[0]) * 1000 * covered, span)
+        return sum(ms for _, ms, _ in self.power), sum(ms * milliwatts for _, ms, milliwatts in self.power)
+
+
 def power_draws(samples: list[Row], usage: Usage, day: date) -> dict[tuple[str, str, str, int], PowerDraw]:
     """Valid samples by the node-hour whose inventory interval contains them; the others are dropped."""
-    draws: dict[tuple[str, str, str, int], PowerDraw] = defaultdict(PowerDraw)
+    readings: dict[tuple, Readings] = defaultdict(Readings)
     for sample in samples:
-        watts, at = sample["power_watts"], since_midnight(sample["sampled_at"], day)
-        if watts is None or not 0 <= watts < BLANK or not 0 <= at < DAY:
+        at = since_midnight(sample["sampled_at"], day)
+        if not 0 <= at < DAY or sample["gpu_instance"] is not None:
             continue
-        exact = Fraction(watts) * 1000
-        milliwatts = round_half_away(exact.numerator, exact.denominator)
         node = sample["cluster_id"], sample["node_name"]
         for placement in usage.placements.get(node, ()):
             if placement.interval[0] <= at < placement.interval[1]:
-                draw = draws[*node, placement.pool_id, at // HOUR]
-                draw.covered_ms += sample["interval_ms"]
-                draw.by_part[sample["part_id"]] += milliwatts * sample["interval_ms"]
+                key = (*node, placement.pool_id, at // HOUR, sample["gpu_index"], sample["part_id"])
+                _note(readings[key], sample, at)
+    draws: dict[tuple[str, str, str, int], PowerDraw] = defaultdict(PowerDraw)
+    for (*node_hour, _, part_id), found in readings.items():
+        covered_ms, microjoules = found.energy()
+        if covered_ms:
+            draw = draws[tuple(node_hour)]
+            draw.covered_ms += covered_ms
+            draw.by_part[part_id] += microjoules
     return draws
+
+
+def _note(readings: Readings, sample: Row, at: int) -> None:
+    watts, counter = sample["power_watts"], sample["energy_counter_mj"]
+    if watts is not None and 0 <= watts < BLANK:
+        exact = Fraction(watts) * 1000
+        milliwatts = round_half_away(exact.numerator, exact.denominator)
+        readings.power.append((at, sample["interval_ms"], milliwatts))
+    if counter is not None and 0 <= counter < COUNTER_BLANK:
+        exact = Fraction(counter)
+        readings.counter.append((at, sample["interval_ms"], round_half_away(exact.numerator, exact.denominator)))
 
 
 def measured(node_hour: NodeHour, draw: PowerDraw, jobs_of_part: dict[str, set[str]]) -> EnergyWeights:

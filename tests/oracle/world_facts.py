@@ -41,6 +41,25 @@ def row(table: str, /, **values: Any) -> Row:
     return dict.fromkeys(schema.names) | values
 
 
+class Counters:
+    """The energy counters of a node's GPUs, in whole or half millijoules: they begin again, stand still, are blank."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng, self.values = rng, {}
+        self.there, self.calm = rng.random() < 0.6, rng.random() < 0.5
+
+    def read(self, gpu: int) -> float | None:
+        if not self.there:
+            return None
+        event = "none" if self.calm else self.rng.choice(["none"] * 6 + ["reset", "still", "blank"])
+        if event == "blank":
+            return self.rng.choice([None, BLANK_POWER, 2.0**47, -1.0])
+        before = self.values.setdefault(gpu, self.rng.randrange(10**12))
+        added = 0 if event == "still" else self.rng.randrange(10**9)
+        self.values[gpu] = added if event == "reset" else before + added
+        return self.values[gpu] + self.rng.choice([0.0, 0.5])
+
+
 class FactMaker:
     """Draws the landing tables of one world; the policies are drawn before, so that facts can meet them."""
 
@@ -297,6 +316,7 @@ class FactMaker:
         labels = [job["part_id"] for job in jobs if job["cluster_id"] == node["cluster_id"]]
         labels += [job["part_id"] for job in self.tables["jobs"]][:1]
         still = self.chance(0.15)
+        counters = Counters(Random(f"{self.seed}counters{number}"))
         complete, labelled = self.chance(0.6), self.chance(0.9 if self.dense else 0.6)
         for step in range(self.rng.choice([3, 6, 12])):
             sampled_at = first + timedelta(milliseconds=step * interval + number)
@@ -313,6 +333,7 @@ class FactMaker:
                     interval_ms=interval,
                     util_percent=50.0,
                     power_watts=self._power(),
+                    energy_counter_mj=counters.read(gpu),
                     sm_active=0.0 if still else self._activity(),
                     tensor_active=0.0 if still else self._activity(),
                 )
@@ -359,7 +380,7 @@ class FactMaker:
     # --- charges -------------------------------------------------------------------------------------------
 
     def _charges(self, number: int) -> None:
-        category = self.rng.choice(["Usage", "Usage", "Usage", "Purchase", "Tax", "Credit", "Adjustment"])
+        category = self.rng.choice(["Usage", "Usage", "Usage", "Purchase", "Purchase", "Tax", "Credit", "Adjustment"])
         start, end = self._charge_period()
         period_start, period_end = self._billing_period()
         resources = sorted({node["resource_id"] or "" for node in self.tables["node_inventory"]} - {""})
@@ -388,6 +409,24 @@ class FactMaker:
             effective_cost=self.rng.choice([None, billed, self._amount()]),
             is_final=self.chance(0.5),
         )
+        if category in ("Usage", "Purchase") and self.chance(0.5):
+            self.tables["charges"][-1] |= self._commitment()
+
+    def _commitment(self) -> dict[str, object]:
+        """What a line says of a commitment: as a fee its term and what it buys, as use what of it is covered."""
+        term = self.rng.choice([(None, None), self._charge_period(), self._billing_period()])
+        return {
+            "provider": self.name("cloud"),
+            "currency": "USD",
+            "effective_cost": None if self.chance(0.7) else self._amount(),
+            "commitment_id": self.name(self.rng.choice(["c1", "c1", "c2"])),
+            "commitment_status": self.rng.choice([None, "Used", "Unused"]),
+            "commitment_quantity": self.rng.choice(
+                [None, Decimal(0), Decimal(24), Decimal("7.123456789"), Decimal("1E-9")]
+            ),
+            "commitment_start_at": term[0],
+            "commitment_end_at": term[1],
+        }
 
     def _charge_period(self) -> tuple[datetime, datetime]:
         day = timedelta(days=1)

@@ -11,8 +11,18 @@ from collections.abc import Sequence
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
-from orchestration.connectors.sql import day, first_reason, literal, missing, money, quoted, unreadable
-from orchestration.connectors.text import load_csv
+from orchestration.connectors.billing.notation import no_object
+from orchestration.connectors.sql import (
+    NO_COMMITMENT_TERMS,
+    day,
+    first_reason,
+    literal,
+    missing,
+    money,
+    quoted,
+    unreadable,
+)
+from orchestration.connectors.tables import by_name, load_table
 from orchestration.settings import CostSheetSource
 
 REQUIRED = ("cost_id", "cost_type", "period_start", "period_end", "amount", "currency")
@@ -22,8 +32,9 @@ COST_TYPES = ("depreciation", "colocation", "power", "license", "staff", "other"
 
 def feeds(source: CostSheetSource) -> list[Feed]:
     def read(con: DuckDBPyConnection, deliveries: Sequence[Delivery]) -> Reading:
-        counts, rejects = load_csv(con, "cost_lines", deliveries, REQUIRED, OPTIONAL)
-        return Reading(_select(source), counts, rejects)
+        columns = (*REQUIRED, *OPTIONAL)
+        loaded = load_table(con, "cost_lines", deliveries, columns, by_name(REQUIRED, OPTIONAL, "cost sheet"))
+        return Reading(_select(source), loaded.counts, loaded.rejects, found=loaded.found)
 
     return [Feed("charges", source.path, read)]
 
@@ -42,10 +53,7 @@ def _select(source: CostSheetSource) -> str:
         ("end_day <= first_day", literal("the period is empty or ends before it starts")),
         missing("l.cost_type", "cost_type"),
         (f"l.cost_type not in ({quoted(COST_TYPES)})", "'cost_type is unknown: ' || l.cost_type"),
-        (
-            "l.tags is not null and (not json_valid(l.tags) or json_type(l.tags) <> 'OBJECT')",
-            literal("tags is not a JSON object"),
-        ),
+        (no_object("l.tags"), literal("tags is not a JSON object")),
     )
     return f"""
         select
@@ -74,6 +82,7 @@ def _select(source: CostSheetSource) -> str:
             cast(null as varchar) as resource_type,
             cast(null as varchar) as commitment_id,
             cast(null as varchar) as commitment_status,
+            {NO_COMMITMENT_TERMS},
             l.tags as tags,
             l.currency as currency,
             {money("l.amount")} as list_cost,

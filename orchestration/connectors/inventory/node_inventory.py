@@ -8,7 +8,7 @@ from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
 from orchestration.connectors.sql import first_reason, literal, missing, thousandths, unreadable, utc
-from orchestration.connectors.text import load_csv
+from orchestration.connectors.tables import by_name, load_table
 from orchestration.landing.schemas import GPU_UNITS_PER_GPU
 from orchestration.settings import InventorySource
 
@@ -18,8 +18,9 @@ OPTIONAL = ("resource_id", "provider", "instance_type", "pool", "gpu_model")
 
 def feeds(source: InventorySource) -> list[Feed]:
     def read(con: DuckDBPyConnection, deliveries: Sequence[Delivery]) -> Reading:
-        counts, rejects = load_csv(con, "node_lines", deliveries, REQUIRED, OPTIONAL)
-        return Reading(_select(), counts, rejects)
+        columns = (*REQUIRED, *OPTIONAL)
+        loaded = load_table(con, "node_lines", deliveries, columns, by_name(REQUIRED, OPTIONAL, "node inventory"))
+        return Reading(_select(), loaded.counts, loaded.rejects, found=loaded.found)
 
     return [Feed("node_inventory", source.path, read)]
 

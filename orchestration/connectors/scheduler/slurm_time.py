@@ -1,4 +1,4 @@
-"""Times as Slurm prints them: epoch seconds, or local time without a zone.
+"""Times as Slurm prints them: epoch seconds, local time without a zone, or with an offset.
 
 A local time in the hour that autumn repeats means two instants. Both are worked out, and the caller picks the
 one that fits the job's elapsed time; the database's own conversion would silently take one of them.
@@ -6,12 +6,25 @@ one that fits the job's elapsed time; the database's own conversion would silent
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
+from duckdb import DuckDBPyConnection
+
+from orchestration.connectors.base import Delivery
+from orchestration.connectors.sql import identifier, literal
+from orchestration.errors import ApportionError
+from orchestration.settings import SlurmSource
+
 UNKNOWN = ("Unknown", "None", "N/A", "(null)", "0")
+EPOCH = r"[0-9]{6,11}(\.[0-9]+)?"
+LOCAL = r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+ZONED = LOCAL + r" ?(Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})"
+"""Year, month and day in this order are the one way that is read; `05/01/2026` could be two days."""
 
 
 @lru_cache(maxsize=64)
@@ -46,13 +59,17 @@ def candidates_sql(column: str, zone: str | None, first_year: int, last_year: in
     is read with the offset before the gap, as a clock that nobody had set yet.
     """
     unknown = ", ".join(f"'{word}'" for word in UNKNOWN)
-    epoch = f"[to_timestamp(cast({column} as bigint))]"
-    zoned = f"list_filter([try_cast({column} as timestamptz)], lambda x: x is not null)"
+    epoch = f"[cast(make_timestamp(cast(cast({column} as decimal(28, 6)) * 1000000 as bigint)) as timestamptz)]"
+    iso = f"replace({column}, '/', '-')"
+    offset = (
+        f"regexp_replace(regexp_replace({iso}, ' ?(Z|UTC|GMT)$', '+00'), '([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')"
+    )
+    zoned = f"list_filter([try_cast({offset} as timestamptz)], lambda x: x is not null)"
     if zone is None:
         local = "cast([] as timestamptz[])"
     else:
         periods = offset_periods(zone, first_year, last_year)
-        naive = f"try_cast({column} as timestamp)"
+        naive = f"try_cast({iso} as timestamp)"
         fits = [
             f"case when {_between(naive, _ts(low, off), _ts(high, off))} then {_shift(naive, off)} end"
             for low, high, off in periods
@@ -70,9 +87,10 @@ def candidates_sql(column: str, zone: str | None, first_year: int, last_year: in
         )
     return (
         f"case when {column} is null or {column} in ({unknown}) then null"
-        f" when regexp_full_match({column}, '[0-9]{{6,11}}') then {epoch}"
-        f" when regexp_full_match({column}, '.*[0-9](Z|[+-][0-9][0-9]:?[0-9][0-9])') then {zoned}"
-        f" else {local} end"
+        f" when regexp_full_match({column}, '{EPOCH}') then {epoch}"
+        f" when regexp_full_match({column}, '{ZONED}') then {zoned}"
+        f" when regexp_full_match({column}, '{LOCAL}') then {local}"
+        " else cast([] as timestamptz[]) end"
     )
 
 
@@ -121,14 +139,75 @@ def _shift(naive: str, offset: int) -> str:
     return f"cast({naive} - to_seconds({offset}) as timestamptz)"
 
 
+def clock_seconds(column: str) -> str:
+    """`1-02:03:04`, `03:04` or plain seconds, as SQL."""
+    pattern = r"'(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?'"
+    parts = [
+        f"coalesce(try_cast(regexp_extract({column}, {pattern}, {group}) as bigint), 0) * {seconds}"
+        for group, seconds in ((1, 86_400), (2, 3_600), (3, 60), (4, 1))
+    ]
+    return (
+        f"case when regexp_full_match({column}, '\\d+') then try_cast({column} as bigint)"
+        f" when regexp_full_match({column}, {pattern}) then {' + '.join(parts)} end"
+    )
+
+
+def years_of(con: DuckDBPyConnection, table: str, columns: Sequence[str]) -> tuple[int, int]:
+    """The years that local times fall into, so that only those changes of the clock are looked at."""
+    low, high = con.execute(
+        "select min(year), max(year) from (select cast(text[1:4] as bigint) as year"
+        f" from ({_all_texts(table, columns)}) where regexp_full_match(text, '(19|20|21)\\d\\d[-/].*'))"
+    ).fetchall()[0]
+    return (low or 2000), (high or 2000)
+
+
+def time_forms(con: DuckDBPyConnection, table: str, columns: Sequence[str], zone: str | None) -> dict[int, str]:
+    """How each file prints its times, in words."""
+    forms = {"epoch times": EPOCH, f"local times read as {zone}": LOCAL, "times with an offset": ZONED}
+    tests = ", ".join(f"bool_or(regexp_full_match(text, '{form}'))" for form in forms.values())
+    found = con.execute(f"select file, {tests} from ({_all_texts(table, columns)}) group by file").fetchall()
+    return {
+        file: " and ".join(name for name, is_there in zip(forms, which, strict=True) if is_there)
+        for file, *which in found
+    }
+
+
+def need_zone(
+    con: DuckDBPyConnection,
+    table: str,
+    columns: Sequence[str],
+    deliveries: Sequence[Delivery],
+    source: SlurmSource,
+) -> None:
+    if source.timezone is not None:
+        return
+    found = con.execute(
+        f"select file, line, name, text from ({_all_texts(table, columns)})"
+        f" where regexp_full_match(text, '{LOCAL}') order by file, line limit 1"
+    ).fetchall()
+    for file, line, column, text in found:
+        raise ApportionError(
+            f"{deliveries[file].path}, line {line}: {column} is a local time without a zone: {text}",
+            f"add 'timezone: <IANA name>' to source '{source.name}', or dump with SLURM_TIME_FORMAT=%s",
+        )
+
+
+def _all_texts(table: str, columns: Sequence[str]) -> str:
+    return " union all ".join(
+        f"select file, line, {literal(column)} as name, {identifier(column)} as text from {table}" for column in columns
+    )
+
+
 def read_local(text: str, zone: str | None) -> datetime | None:
     """One printed time in Python, for the small dumps; the first of two possible instants."""
     text = text.strip()
     if not text or text in UNKNOWN:
         return None
-    if text.isdigit():
-        return datetime.fromtimestamp(int(text), UTC)
-    at = datetime.fromisoformat(text)
+    if re.fullmatch(EPOCH, text):
+        return datetime.fromtimestamp(float(text), UTC)
+    if not re.fullmatch(f"{LOCAL}|{ZONED}", text):
+        raise ValueError(text)
+    at = datetime.fromisoformat(re.sub(r" ?(Z|UTC|GMT)$", "+00:00", text.replace("/", "-")))
     if at.tzinfo is None:
         if zone is None:
             raise LookupError(text)

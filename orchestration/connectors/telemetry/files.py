@@ -1,158 +1,121 @@
-"""GPU telemetry in Parquet files with dcgm-exporter's names, one row per GPU and sampling instant.
+"""GPU telemetry in files: Parquet, any delimited text, and logs of nvidia-smi, which one source may mix.
 
-This is the only bulk table (tens of millions of rows a month), so nothing is copied: the SELECT reads the
-files themselves, and landing a day is one pass from Parquet to Parquet. Blank values stay as they are
-delivered.
+Parquet stays where it is and is read in one pass. Text is cut and typed once, into a temp table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import replace
 
-import duckdb
 from duckdb import DuckDBPyConnection
 
-from orchestration.connectors.base import Delivery, Feed, Reading
-from orchestration.connectors.sql import constant, file_literal, first_reason, identifier, literal, quoted
-from orchestration.errors import ApportionError
-from orchestration.settings import TelemetrySource
-
-REQUIRED = ("timestamp", "Hostname", "gpu")
-GAUGES = {
-    "util_percent": "DCGM_FI_DEV_GPU_UTIL",
-    "sm_active": "DCGM_FI_PROF_SM_ACTIVE",
-    "tensor_active": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
-    "power_watts": "DCGM_FI_DEV_POWER_USAGE",
-    "energy_counter_mj": "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
-    "memory_used_mib": "DCGM_FI_DEV_FB_USED",
-}
+from orchestration.connectors.base import Delivery, Feed, Found, Read, Reading, Reject
+from orchestration.connectors.tables import Layout, is_parquet, load_table, unless_named
+from orchestration.connectors.telemetry import intervals, nvidia_smi, parquet
+from orchestration.connectors.telemetry.samples import ROW, USUAL_NAMES, judged, nodes_of, places
+from orchestration.settings import ColumnFrom, TelemetrySource
 
 
 def feeds(source: TelemetrySource) -> list[Feed]:
     def read(con: DuckDBPyConnection, deliveries: Sequence[Delivery]) -> Reading:
-        described = [_describe(con, delivery) for delivery in deliveries]
-        selects = [_select(source, file, d, described[file].types) for file, d in enumerate(deliveries)]
-        return Reading(
-            " union all ".join(selects),
-            [facts.rows for facts in described],
-            proven={file: facts.proven for file, facts in enumerate(described) if facts.proven},
-        )
+        return _read(con, deliveries, source)
 
-    return [Feed("gpu_samples", source.path, read)]
+    return [Feed("gpu_samples", source.path, _remembering(read))]
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """What a Parquet file says about itself in its footer."""
+def _remembering(read: Read) -> Read:
+    """Landing asks again for each day, and a month in one text file would be cut thirty times over."""
+    last: tuple[DuckDBPyConnection, Sequence[Delivery], Reading] | None = None
 
-    types: dict[str, str]
-    rows: int
-    proven: date | None
+    def again(con: DuckDBPyConnection, deliveries: Sequence[Delivery]) -> Reading:
+        nonlocal last
+        if last is None or last[0] is not con or last[1] != deliveries:
+            last = (con, list(deliveries), read(con, deliveries))
+        return last[2]
 
-
-def _describe(con: DuckDBPyConnection, delivery: Delivery) -> _Facts:
-    path = file_literal(delivery.path)
-    try:
-        types = {name: kind for name, kind, *_ in con.execute(f"describe from read_parquet({path})").fetchall()}
-        groups = con.execute(
-            f"""
-            select path_in_schema, row_group_num_rows, stats_null_count, stats_min_value, stats_max_value
-            from parquet_metadata({path}) where path_in_schema in ({quoted(REQUIRED)})
-            """
-        ).fetchall()
-    except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
-        raise ApportionError(
-            f"{delivery.path}: not a readable Parquet file: {reason}",
-            "deliver it again, or move it out of the inbox",
-        ) from error
-    absent = [name for name in REQUIRED if name not in types]
-    if absent:
-        raise ApportionError(
-            f"{delivery.path}: missing column {', '.join(absent)}",
-            "deliver the file with dcgm-exporter's column names",
-        )
-    rows = sum(count for name, count, *_ in groups if name == "timestamp")
-    proven = _proven_day(types, groups)
-    if proven and not _has_statistics(groups, "gpu"):
-        # A narrow column, quickly read where its writer left the statistics out.
-        odd = con.execute(f"select count(*) from read_parquet({path}) where gpu is null or gpu < 0").fetchall()
-        proven = None if odd[0][0] else proven
-    return _Facts(types, rows, proven)
+    return again
 
 
-Group = tuple[str, int, int | None, str | None, str | None]
-"""Column, rows, nulls, least and greatest value of a row group."""
+def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: TelemetrySource) -> Reading:
+    logs, tables, selects = [], [], []
+    counts, found = [0] * len(deliveries), [Found("")] * len(deliveries)
+    proven, rejects = {}, []
+    for file, delivery in enumerate(deliveries):
+        if is_parquet(delivery):
+            facts = parquet.describe(con, source, delivery)
+            if facts.has_text_times:
+                tables.append(file)
+                continue
+            counts[file], found[file] = facts.rows, facts.found
+            selects.append(parquet.select(source, file, delivery, facts))
+            if facts.proven:
+                proven[file] = facts.proven
+        elif nvidia_smi.is_log(source, delivery):
+            logs.append(file)
+        else:
+            tables.append(file)
+    parts = [" union all ".join(selects)] if selects else []
+    for name, files, load in (("smi_samples", logs, _load_logs), ("table_samples", tables, _load_tables)):
+        if files:
+            chosen = [deliveries[file] for file in files]
+            texts, factors, own_counts, own_found, own_rejects = load(con, chosen, source)
+            con.execute(f"create or replace temp table {name} as {judged(source, _numbered(texts, files), factors)}")
+            for file, count, what in zip(files, own_counts, own_found, strict=True):
+                counts[file], found[file] = count, what
+            rejects += [replace(reject, file=files[reject.file]) for reject in own_rejects]
+            _add_doubts(con, name, source, found)
+            parts.append(f"select {', '.join(ROW)} from {name}")
+    rows = " union all ".join(_timed(part, source) for part in parts)
+    return Reading(rows, counts, rejects, proven=proven, found=found)
 
 
-def _has_statistics(groups: list[Group], column: str) -> bool:
-    return all(low is not None for name, _, _, low, _ in groups if name == column)
+def _timed(rows: str, source: TelemetrySource) -> str:
+    timed = intervals.fixed(rows, source.interval_seconds) if source.interval_seconds else intervals.worked_out(rows)
+    return f"select {', '.join(ROW)}, interval_ms, cast(null as varchar) as skip_reason from ({timed})"
 
 
-def _proven_day(types: dict[str, str], groups: list[Group]) -> date | None:
-    """The one day of a file without bad rows, if the statistics of its row groups are enough to know."""
-    whole = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT")
-    if not types["timestamp"].startswith("TIMESTAMP") or types["gpu"] not in whole:
-        return None
-    if any(types.get(field) == "VARCHAR" for field in GAUGES.values()):
-        return None
-    found = set()
-    for name, _, nulls, low, high in groups:
-        if name == "gpu":
-            if low is not None and (nulls != 0 or low.startswith("-")):
-                return None
-        elif nulls != 0 or not low or not high:
-            return None
-        elif name == "timestamp":
-            found |= {low[:10], high[:10]}
-    return date.fromisoformat(found.pop()) if len(found) == 1 else None
+Texts = tuple[str, dict[str, float], list[int], list[Found], list[Reject]]
+"""SQL for samples as text, the factors of our columns, and by file: rows, what it is, what could not be cut."""
 
 
-def _select(source: TelemetrySource, file: int, delivery: Delivery, types: dict[str, str]) -> str:
-    def column(name: str, otherwise: str) -> str:
-        return f"t.{identifier(name)}" if name in types else f"cast(null as {otherwise})"
+def _load_logs(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: TelemetrySource) -> Texts:
+    texts, counts, found = nvidia_smi.load(con, deliveries, source)
+    return texts, {}, counts, found, []
 
-    def text(name: str) -> str:
-        value = column(name, "varchar")
-        return f"nullif({value if types.get(name, 'VARCHAR') == 'VARCHAR' else f'cast({value} as varchar)'}, '')"
 
-    def number(name: str, kind: str) -> str:
-        return column(name, kind) if types.get(name) == kind.upper() else f"try_cast({column(name, kind)} as {kind})"
+def _load_tables(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: TelemetrySource) -> Texts:
+    def understand(delivery: Delivery, header: Sequence[str]) -> Layout:
+        own = {ours: place.column for ours, place in places(source, delivery, header).items()}
+        unknown = tuple(name for name in header if name not in own.values())
+        return Layout({ours: list(header).index(name) for ours, name in own.items()}, "GPU samples", unknown)
 
-    numeric = types["timestamp"] in ("BIGINT", "INTEGER", "UBIGINT", "DOUBLE", "FLOAT")
-    # Epoch numbers are seconds or milliseconds; as seconds, the latter would be after the year 5000.
-    epoch = "to_timestamp(case when t.timestamp >= 1e11 then t.timestamp / 1000 else t.timestamp end)"
-    instant = epoch if numeric else "try_cast(t.timestamp as timestamptz)"
-    pod = f"{text('namespace')} || '/' || {text('pod')}"
-    reason = first_reason(
-        (
-            "sampled_at is null or sampled_at < timestamptz '1970-01-01' or sampled_at >= timestamptz '9999-01-01'",
-            literal("timestamp is missing or not a time"),
-        ),
-        ("node_name is null", literal("Hostname is missing")),
-        ("gpu_index is null or gpu_index < 0", literal("gpu is not the number of a GPU")),
-        *(
-            (f"t.{field} is not null and {gauge} is null", literal(f"{field} is not a number"))
-            for gauge, field in GAUGES.items()
-            if types.get(field) == "VARCHAR"
-        ),
-    )
-    gauges = ", ".join(f"{number(field, 'double')} as {gauge}" for gauge, field in GAUGES.items())
-    return f"""
-        select
-            {file} as file,
-            t.file_row_number + 1 as line,
-            {constant(source.cluster)} as cluster_id,
-            {text("Hostname")} as node_name,
-            {number("gpu", "bigint")} as gpu_index,
-            {text("GPU_I_ID")} as gpu_instance,
-            coalesce({text("hpc_job")}, {pod}) as part_id,
-            {instant} as sampled_at,
-            cast({source.interval_seconds * 1000} as bigint) as interval_ms,
-            {gauges},
-            {reason} as bad_reason,
-            cast(null as varchar) as skip_reason
-        from read_parquet({file_literal(delivery.path)}, file_row_number = true) as t
-    """
+    loaded = load_table(con, "sample_lines", deliveries, list(USUAL_NAMES), understand, unless_named(source.header))
+    node = nodes_of(source, deliveries, "node")
+    texts = f"select * replace ({node} as node), cast(null as varchar) as problem from sample_lines"
+    factors = {ours: said.factor for ours, said in source.columns.items() if isinstance(said, ColumnFrom)}
+    return texts, factors, loaded.counts, loaded.found, loaded.rejects
+
+
+def _numbered(texts: str, files: Sequence[int]) -> str:
+    """The files of one form know their place among themselves; this gives them their place among all."""
+    return f"select * replace ([{', '.join(map(str, files))}][file + 1] as file) from ({texts})"
+
+
+def _add_doubts(con: DuckDBPyConnection, table: str, source: TelemetrySource, found: list[Found]) -> None:
+    """What was read of each file, but might be meant otherwise."""
+    for file, zoneless, ambiguous, single in con.execute(
+        f"""
+        select file, count(*) filter (is_zoneless), count(*) filter (is_ambiguous),
+            count(*) = count(distinct (node_name, gpu_index, gpu_instance))
+        from {table} where bad_reason is null group by file order by file
+        """
+    ).fetchall():
+        doubts = []
+        if zoneless and source.timezone is None:
+            doubts.append(f"{zoneless} times name no zone and are taken as UTC (see 'timezone')")
+        if ambiguous and source.timezone:
+            doubts.append(f"{ambiguous} local times came twice that day and were told apart by their order in the file")
+        if single and not source.interval_seconds:
+            doubts.append("one sample per GPU does not tell how much time it stands for (see 'interval_seconds')")
+        found[file] = replace(found[file], doubts=(*found[file].doubts, *doubts))

@@ -22,6 +22,7 @@ select
     owner_team_id,
     owner_project_id,
     cost_rule,
+    commitment_fee_key,
     line_billed_cost,
     {{ timestamp_of('spread_start_ms') }} as spread_start_at,
     {{ timestamp_of('spread_end_ms') }} as spread_end_at

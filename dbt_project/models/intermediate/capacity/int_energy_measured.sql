@@ -28,7 +28,7 @@ job_parts as (
 sampled as (
     select
         {{ node_hour | join(', ') }},
-        sum(power_sampled_ms) as power_sampled_ms,
+        sum(energy_sampled_ms) as energy_sampled_ms,
         sum(energy_microjoules) as energy_microjoules
     from gpu_hours
     group by {{ node_hour | join(', ') }}
@@ -42,7 +42,7 @@ covered as (
     inner join sampled on {{ equal_on('node_hours', 'sampled', node_hour) }}
     where
         node_hours.gpu_inventory > 0
-        and sampled.power_sampled_ms * 25200 * 1000 >= node_hours.gpu_inventory * {{ var('minimum_coverage') }}
+        and sampled.energy_sampled_ms * 25200 * 1000 >= node_hours.gpu_inventory * {{ var('minimum_coverage') }}
 ),
 
 jobs as (
@@ -67,7 +67,7 @@ named as (
             and gpu_hours.cluster_id = job_parts.cluster_id
             and gpu_hours.part_id = job_parts.part_id
     inner join jobs on {{ equal_on('gpu_hours', 'jobs', node_hour) }} and job_parts.job_key = jobs.job_key
-    where gpu_hours.power_sampled_ms > 0
+    where gpu_hours.energy_sampled_ms > 0
 ),
 
 -- A requeued job can run twice in one hour under the same name; its runs share what was sampled by GPU time.

@@ -2,6 +2,16 @@
 -- The samples are read once, straight from Parquet. Only where a node changes pool inside an hour are that hour's
 -- samples read again, to give each pool its own.
 -- (No import CTE for them: one that is used twice is copied into memory first.)
+-- Energy is what a GPU's counter added between the first and the last sample, carried over to the time that the samples
+-- stand for. A counter that fell or stood still in between, or that was read too rarely to know whose energy it is, does
+-- not count; then power times time does.
+-- To find a group's first and last reading without sorting, instant and counter are one number: instant * 2^47 + counter.
+{%- set instant_weight = 140737488355328 %}
+{%- set reading = as_weight('samples.sampled_ms') ~ ' * ' ~ instant_weight ~ ' + samples.energy_counter_mj' %}
+{%- set first_mj = 'counter_first - ' ~ as_weight('counter_first_ms') ~ ' * ' ~ instant_weight %}
+{%- set last_mj = 'counter_last - ' ~ as_weight('counter_last_ms') ~ ' * ' ~ instant_weight %}
+{%- set added_microjoules = as_weight('1000 * (counter_greatest_mj - counter_least_mj)') %}
+
 with stay_hours as (
     select * from {{ ref('int_stay_hours') }}
 ),
@@ -20,51 +30,39 @@ broken_hours as (
         sum(case when samples.busy_millipercent is not null then samples.interval_ms else 0 end) as busy_sampled_ms,
         sum(samples.busy_millipercent * samples.interval_ms) as busy_millipercent_ms,
         sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as power_sampled_ms,
-        coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as energy_microjoules
+        coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as power_microjoules,
+        sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as counter_sampled_ms,
+        min(case when samples.energy_counter_mj is not null then samples.sampled_ms end) as counter_first_ms,
+        max(case when samples.energy_counter_mj is not null then samples.sampled_ms end) as counter_last_ms,
+        min(samples.energy_counter_mj) as counter_least_mj,
+        max(samples.energy_counter_mj) as counter_greatest_mj,
+        min({{ reading }}) as counter_first,
+        max({{ reading }}) as counter_last
 {%- endset %}
 
-rolled_up as (
+in_hours as (
     select
         samples.usage_date,
         samples.cluster_id,
         samples.node_name,
         {{ hour_start_ms('samples.sampled_ms') }} as hour_ms,
+        samples.gpu_index,
         samples.part_id,
         {{- sums }}
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
-    group by 1, 2, 3, 4, 5
-),
-
-in_whole_hours as (
-    select
-        whole_hours.usage_date,
-        whole_hours.hour_ms,
-        whole_hours.cluster_id,
-        whole_hours.node_name,
-        whole_hours.pool_id,
-        rolled_up.part_id,
-        rolled_up.busy_sampled_ms,
-        rolled_up.busy_millipercent_ms,
-        rolled_up.power_sampled_ms,
-        rolled_up.energy_microjoules
-    from rolled_up
-    inner join whole_hours
-        on
-            rolled_up.usage_date = whole_hours.usage_date
-            and rolled_up.cluster_id = whole_hours.cluster_id
-            and rolled_up.node_name = whole_hours.node_name
-            and rolled_up.hour_ms = whole_hours.hour_ms
+    group by 1, 2, 3, 4, 5, 6
 ),
 
 in_broken_hours as (
     select
         broken_hours.usage_date,
-        broken_hours.hour_ms,
         broken_hours.cluster_id,
         broken_hours.node_name,
-        broken_hours.pool_id,
+        broken_hours.hour_ms,
+        samples.gpu_index,
         samples.part_id,
-        {{- sums }}
+        {{- sums }},
+        broken_hours.pool_id
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
     inner join broken_hours
         on
@@ -73,13 +71,64 @@ in_broken_hours as (
             and samples.node_name = broken_hours.node_name
             and samples.sampled_ms >= broken_hours.start_ms
             and samples.sampled_ms < broken_hours.end_ms
-    group by 1, 2, 3, 4, 5, 6
+    group by 1, 2, 3, 4, 5, 6, broken_hours.pool_id
+),
+
+gpus as (
+    select
+        in_hours.*,
+        whole_hours.pool_id
+    from in_hours
+    inner join whole_hours
+        on
+            in_hours.usage_date = whole_hours.usage_date
+            and in_hours.cluster_id = whole_hours.cluster_id
+            and in_hours.node_name = whole_hours.node_name
+            and in_hours.hour_ms = whole_hours.hour_ms
+    union all
+    select * from in_broken_hours
+),
+
+metered as (
+    select
+        *,
+        coalesce(
+            counter_least_mj < counter_greatest_mj
+            and {{ first_mj }} = counter_least_mj
+            and {{ last_mj }} = counter_greatest_mj
+            and counter_last_ms > counter_first_ms
+            and counter_last_ms - counter_first_ms <= counter_sampled_ms,
+            false
+        ) as is_metered
+    from gpus
+),
+
+measured as (
+    select
+        *,
+        case when is_metered then counter_sampled_ms else power_sampled_ms end as energy_sampled_ms,
+        case
+            when is_metered
+                then {{ share(added_microjoules, 'counter_sampled_ms', 'counter_last_ms - counter_first_ms', 0) }}
+            else power_microjoules
+        end as energy_microjoules
+    from metered
 ),
 
 final as (
-    select * from in_whole_hours
-    union all
-    select * from in_broken_hours
+    select
+        usage_date,
+        hour_ms,
+        cluster_id,
+        node_name,
+        pool_id,
+        part_id,
+        sum(busy_sampled_ms) as busy_sampled_ms,
+        sum(busy_millipercent_ms) as busy_millipercent_ms,
+        sum(energy_sampled_ms) as energy_sampled_ms,
+        sum(energy_microjoules) as energy_microjoules
+    from measured
+    group by usage_date, hour_ms, cluster_id, node_name, pool_id, part_id
 )
 
 select * from final

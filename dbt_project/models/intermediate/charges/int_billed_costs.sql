@@ -28,6 +28,7 @@ final as (
     select
         summed.*,
         charge_days.currency,
+        charge_days.commitment_fee_key,
         charge_days.source_name,
         charge_days.provider,
         charge_days.invoice_id,

@@ -1,6 +1,12 @@
--- grain: one row per bill line and UTC day that it covers
+-- grain: one row per bill line and UTC day that it covers, and per part of a commitment's fee and UTC day
 -- A line gives each day the part of its time that falls on it. The parts of all its days telescope to the line,
--- and each is known without looking at another day.
+-- and each is known without looking at another day. The parts of an amortized fee are lines of their own: each is placed
+-- like the line that it pays for, and belongs to the invoice of the fee.
+{%- set of_the_bill = [
+    'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_start_at'
+] %}
+{%- set of_the_place = ['service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'driver', 'has_owner'] %}
+
 with charges as (
     select * from {{ ref('int_charges_classified') }}
 ),
@@ -9,9 +15,14 @@ days as (
     select * from {{ ref('int_days') }}
 ),
 
+commitment_parts as (
+    select * from {{ ref('int_commitment_parts') }}
+),
+
 timed as (
     select
         charges.*,
+        case when charges.is_amortized then cast(0 as numeric(38, 9)) else charges.effective_cost end as own_effective_cost,
         greatest(days.day_start_ms, charges.spread_start_ms) as part_start_ms,
         least(days.day_end_ms, charges.spread_end_ms) as part_end_ms
     from charges
@@ -19,37 +30,96 @@ timed as (
     where days.day_start_ms < charges.spread_end_ms and days.day_end_ms > charges.spread_start_ms
 ),
 
-final as (
+own_parts as (
     select
         timed.usage_date,
         timed.charge_key,
-        timed.source_name,
-        timed.provider,
-        timed.invoice_id,
-        timed.currency,
-        timed.charge_category,
-        timed.charge_description,
-        timed.service_name,
-        timed.resource_id,
-        timed.tags,
+        cast(null as {{ dbt.type_string() }}) as commitment_fee_key,
+        {{ qualified('timed', of_the_bill + of_the_place) }},
         timed.is_final,
-        timed.billing_period_start_at,
         timed.spread_start_ms,
         timed.spread_end_ms,
         timed.part_start_ms,
         timed.part_end_ms,
-        timed.cost_rule,
-        timed.rule_component,
-        timed.rule_pool_id,
-        timed.driver,
-        timed.has_owner,
-        {%- for amount in ['list_cost', 'billed_cost', 'effective_cost'] %}
-        {{ share('timed.' ~ amount, 'timed.part_end_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
-        - {{ share('timed.' ~ amount, 'timed.part_start_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
+        {%- for amount, of_line in [
+            ('list_cost', 'timed.list_cost'), ('billed_cost', 'timed.billed_cost'), ('effective_cost', 'timed.own_effective_cost'),
+        ] %}
+        {{ share(of_line, 'timed.part_end_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
+        - {{ share(of_line, 'timed.part_start_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
             as {{ amount }},
         {%- endfor %}
         timed.billed_cost as line_billed_cost
     from timed
+),
+
+used_parts as (
+    select
+        parts.usage_date,
+        {{ dbt.concat([
+            'parts.fee_key', "' > '", 'parts.covered_key', "' @ '", as_text(floor_divide('parts.hour_ms', '3600000'))
+        ]) }} as charge_key,
+        parts.fee_key as commitment_fee_key,
+        {{ qualified('fees', of_the_bill) }},
+        {{ qualified('covered', of_the_place) }},
+        fees.is_final and covered.is_final as is_final,
+        parts.start_ms as spread_start_ms,
+        parts.end_ms as spread_end_ms,
+        parts.start_ms as part_start_ms,
+        parts.end_ms as part_end_ms,
+        cast(0 as numeric(38, 9)) as list_cost,
+        cast(0 as numeric(38, 9)) as billed_cost,
+        parts.effective_cost,
+        cast(0 as numeric(38, 9)) as line_billed_cost
+    from commitment_parts as parts
+    inner join charges as fees on parts.usage_date = fees.usage_date and parts.fee_key = fees.charge_key
+    inner join charges as covered on parts.usage_date = covered.usage_date and parts.covered_key = covered.charge_key
+),
+
+unused_days as (
+    select
+        usage_date,
+        fee_key,
+        cast(sum(effective_cost) as numeric(38, 9)) as effective_cost
+    from commitment_parts
+    where covered_key is null
+    group by usage_date, fee_key
+),
+
+unused_parts as (
+    select
+        unused_days.usage_date,
+        {{ dbt.concat(['unused_days.fee_key', "' > unused'"]) }} as charge_key,
+        unused_days.fee_key as commitment_fee_key,
+        {{ qualified('fees', of_the_bill) }},
+        fees.service_name,
+        fees.resource_id,
+        fees.tags,
+        fees.cost_rule,
+        'other' as rule_component,
+        'commitments' as rule_pool_id,
+        cast(null as {{ dbt.type_string() }}) as driver,
+        false as has_owner,
+        fees.is_final,
+        days.day_start_ms as spread_start_ms,
+        days.day_end_ms as spread_end_ms,
+        days.day_start_ms as part_start_ms,
+        days.day_end_ms as part_end_ms,
+        cast(0 as numeric(38, 9)) as list_cost,
+        cast(0 as numeric(38, 9)) as billed_cost,
+        unused_days.effective_cost,
+        cast(0 as numeric(38, 9)) as line_billed_cost
+    from unused_days
+    inner join charges as fees on unused_days.usage_date = fees.usage_date and unused_days.fee_key = fees.charge_key
+    inner join days on unused_days.usage_date = days.usage_date
+    where unused_days.effective_cost <> 0
+),
+
+final as (
+    select * from own_parts
+    union all
+    select * from used_parts
+    union all
+    select * from unused_parts
 )
 
 select * from final

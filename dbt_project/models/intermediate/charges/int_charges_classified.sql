@@ -1,7 +1,10 @@
 -- grain: one row per bill line and UTC day that it may cost something on
 -- The first cost rule valid on the day decides what a line is: component, pool, driver, owner. Over what time it is
 -- spread is decided once for the whole line, by the rule valid on the first day of its billing period; otherwise a rule
--- that changes in between would book a part of the line twice, or never.
+-- that changes in between would book a part of the line twice, or never. What was committed to and not used is nobody's
+-- capacity: unless a rule makes it overhead of some other pool, it is kept in the pool `commitments`, out of every rate.
+{%- set is_unused = "charges.commitment_status = 'Unused' and coalesce(components.cost_grain, 'hour') = 'hour'" %}
+
 with charges as (
     select
         charges.*,
@@ -12,6 +15,10 @@ with charges as (
 
 rules as (
     select * from {{ ref('stg_policy__cost_rules') }}
+),
+
+components as (
+    select * from {{ ref('stg_reference__components') }}
 ),
 
 subjects as (
@@ -50,8 +57,8 @@ classified as (
     select
         charges.*,
         rules.policy_row as cost_rule,
-        coalesce(rules.component, 'other') as rule_component,
-        rules.pool_id as rule_pool_id,
+        case when {{ is_unused }} then 'other' else coalesce(rules.component, 'other') end as rule_component,
+        case when {{ is_unused }} then 'commitments' else rules.pool_id end as rule_pool_id,
         rules.driver,
         coalesce(rules.has_owner, false) as has_owner,
         charges.charge_category <> 'Usage' and (
@@ -59,7 +66,11 @@ classified as (
             or (
                 spread_rules.spread is null
                 and (
-                    charges.charge_category in ('Credit', 'Adjustment', 'Tax')
+                    -- What comes with use, such as a discount on an hour, stays where the use is.
+                    (
+                        charges.charge_category in ('Credit', 'Adjustment', 'Tax')
+                        and coalesce(charges.charge_frequency, 'One-Time') <> 'Usage-Based'
+                    )
                     or (charges.charge_category = 'Purchase' and charges.charge_frequency = 'One-Time')
                 )
             )
@@ -68,6 +79,7 @@ classified as (
     left join first_rules
         on charges.subject_key = first_rules.subject_key and charges.usage_date = first_rules.usage_date
     left join rules on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'charges.usage_date') }}
+    left join components on rules.component = components.component
     left join first_rules as first_spread_rules
         on
             charges.subject_key = first_spread_rules.subject_key

@@ -1,5 +1,6 @@
 -- grain: one row per UTC day of the window and pool, as the row valid on the day says
--- `unmapped` is where charges without a pool are kept, `none` where amounts that concern no pool are moved.
+-- `unmapped` is where charges without a pool are kept, `none` where amounts that concern no pool are moved, and
+-- `commitments`, unless the seed describes it, where commitments that nobody used are kept.
 with days as (
     select * from {{ ref('int_days') }}
 ),
@@ -20,18 +21,24 @@ final as (
         pools.owner_team_id
     from days
     inner join pools on {{ valid_on('pools', 'days.usage_date') }}
-    {%- for pool_id, pool_name in [('unmapped', 'Unmapped'), ('none', 'No pool')] %}
+    {%- for pool_id, pool_name, pool_kind in [
+        ('unmapped', 'Unmapped', 'unmapped'),
+        ('none', 'No pool', 'none'),
+        ('commitments', 'Unused commitments', 'overhead'),
+    ] %}
     union all
     select
-        usage_date,
+        days.usage_date,
         '{{ pool_id }}' as pool_id,
         '{{ pool_name }}' as pool_name,
-        '{{ pool_id }}' as pool_kind,
+        '{{ pool_kind }}' as pool_kind,
         cast(null as {{ dbt.type_string() }}) as cluster_id,
         cast(null as {{ dbt.type_string() }}) as gpu_model,
         cast(null as {{ dbt.type_string() }}) as purchase_class,
         cast(null as {{ dbt.type_string() }}) as owner_team_id
     from days
+    left join pools on pools.pool_id = '{{ pool_id }}' and {{ valid_on('pools', 'days.usage_date') }}
+    where pools.pool_id is null
     {%- endfor %}
 )
 

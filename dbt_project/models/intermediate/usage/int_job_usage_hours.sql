@@ -113,7 +113,10 @@ described as (
         coalesce(energy.weight, 0) as energy,
         coalesce(energy.is_measured, false) as is_energy_measured,
         classes.workload_class,
-        coalesce(jobs.gpu_model, pool_days.gpu_model) as weighed_gpu_model
+        -- The node's own model, also for a job that was there only while the inventory had lost the node.
+        coalesce(
+            max(jobs.gpu_model) over (partition by {{ qualified('jobs', node_hour) }}), pool_days.gpu_model
+        ) as weighed_gpu_model
     from jobs
     inner join classes on jobs.usage_date = classes.usage_date and jobs.job_key = classes.job_key
     left join pool_days on jobs.usage_date = pool_days.usage_date and jobs.pool_id = pool_days.pool_id

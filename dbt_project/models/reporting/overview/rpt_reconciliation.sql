@@ -22,6 +22,7 @@ lines as (
         min(currency) as currency,
         min(billing_period_date) as billing_period_date,
         min(line_billed_cost) as line_billed_cost,
+        max(case when commitment_fee_key is null then 1 else 0 end) as is_on_the_bill,
         min({{ milliseconds('spread_start_at') }}) as start_ms,
         min({{ milliseconds('spread_end_at') }}) as end_ms,
         cast(sum(billed_cost) as numeric(38, 9)) as billed_cost,
@@ -88,7 +89,7 @@ invoices as (
         lines.invoice_id,
         lines.currency,
         min(lines.billing_period_date) as billing_period_date,
-        count(*) as line_count,
+        cast(sum(lines.is_on_the_bill) as int64) as line_count,
         cast(sum(lines.line_billed_cost) as numeric(38, 9)) as billed_cost,
         cast(sum(lines.allocatable_cost) as numeric(38, 9)) as allocatable_cost,
         cast(sum(lines.paid_ahead_cost) as numeric(38, 9)) as paid_ahead_cost,
@@ -99,6 +100,74 @@ invoices as (
     from lines
     left join missing on lines.charge_key = missing.charge_key
     group by lines.provider, lines.invoice_id, lines.currency
+),
+
+-- What the invoice asked for before its newest delivery. A delivery may be several files, and an invoice may come from several
+-- sources, or in streams (actual and amortized cost) of which each is delivered anew by itself.
+delivered as (
+    select
+        source_name,
+        stream,
+        provider,
+        invoice_id,
+        currency,
+        delivered_at,
+        max(case when replaces = 'billing_period' then 1 else 0 end) as is_whole,
+        cast(sum(billed_cost) as numeric(38, 9)) as billed_cost
+    from {{ ref('raw_deliveries') }}
+    where table_name = 'charges' and invoice_id is not null
+    group by source_name, stream, provider, invoice_id, currency, delivered_at
+),
+
+newest_of_streams as (
+    select *
+    from delivered
+    qualify row_number() over (
+        partition by source_name, stream, provider, invoice_id, currency order by delivered_at desc
+    ) = 1
+),
+
+delivery_counts as (
+    select
+        provider,
+        invoice_id,
+        currency,
+        count(distinct delivered_at) as delivery_count
+    from delivered
+    group by provider, invoice_id, currency
+),
+
+newest as (
+    select
+        provider,
+        invoice_id,
+        currency,
+        max(delivered_at) as delivered_at,
+        min(is_whole) as is_whole,
+        cast(sum(billed_cost) as numeric(38, 9)) as billed_cost
+    from newest_of_streams
+    group by provider, invoice_id, currency
+),
+
+previous_of_streams as (
+    select delivered.*
+    from delivered
+    inner join newest on {{ equal_on('delivered', 'newest', ['provider', 'invoice_id', 'currency']) }}
+    where delivered.is_whole = 1 and delivered.delivered_at < newest.delivered_at
+    qualify row_number() over (
+        partition by delivered.source_name, delivered.stream, delivered.provider, delivered.invoice_id, delivered.currency
+        order by delivered.delivered_at desc
+    ) = 1
+),
+
+previous as (
+    select
+        provider,
+        invoice_id,
+        currency,
+        cast(sum(billed_cost) as numeric(38, 9)) as billed_cost
+    from previous_of_streams
+    group by provider, invoice_id, currency
 ),
 
 -- Allocations are not kept per invoice; each day x pool x component x currency must tie, and their gaps are shown here.
@@ -139,9 +208,16 @@ select
         invoices.billed_cost - invoices.allocatable_cost - invoices.paid_ahead_cost + invoices.released_cost
         - invoices.outside_cost - invoices.restated_cost as numeric(38, 9)
     ) as billed_difference,
+    coalesce(delivery_counts.delivery_count, 0) as delivery_count,
+    newest.delivered_at,
+    previous.billed_cost as previous_billed_cost,
+    case when newest.is_whole = 1 then newest.billed_cost else invoices.billed_cost end as delivered_billed_cost,
     gaps.allocatable_cost as currency_allocatable_cost,
     gaps.allocated_cost as currency_allocated_cost,
     cast(gaps.allocatable_cost - gaps.allocated_cost as numeric(38, 9)) as allocated_difference,
     invoices.cost_status
 from invoices
 inner join gaps on invoices.currency = gaps.currency
+left join newest on {{ equal_on('invoices', 'newest', ['provider', 'invoice_id', 'currency']) }}
+left join previous on {{ equal_on('invoices', 'previous', ['provider', 'invoice_id', 'currency']) }}
+left join delivery_counts on {{ equal_on('invoices', 'delivery_counts', ['provider', 'invoice_id', 'currency']) }}

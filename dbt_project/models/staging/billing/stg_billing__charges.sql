@@ -20,6 +20,11 @@ select
     resource_type,
     commitment_id,
     commitment_status,
+    cast(commitment_quantity as numeric(38, 9)) as commitment_quantity,
+    -- The provider does not say what this fee's use costs: its own arithmetic is left to us.
+    charge_category = 'Purchase' and effective_cost is null and commitment_id is not null
+    and (coalesce(commitment_quantity, 0) > 0 or commitment_end_at is not null)
+    and coalesce(commitment_end_at, charge_end_at) > coalesce(commitment_start_at, charge_start_at) as is_amortized,
     tags,
     is_final,
     cast(coalesce(list_cost, billed_cost) as numeric(38, 9)) as list_cost,
@@ -32,6 +37,8 @@ select
     {{ milliseconds('billing_period_start_at') }} as billing_period_start_ms,
     {{ milliseconds('billing_period_end_at') }} as billing_period_end_ms,
     {{ milliseconds('charge_start_at') }} as charge_start_ms,
-    {{ milliseconds('charge_end_at') }} as charge_end_ms
+    {{ milliseconds('charge_end_at') }} as charge_end_ms,
+    {{ milliseconds('coalesce(commitment_start_at, charge_start_at)') }} as commitment_start_ms,
+    {{ milliseconds('coalesce(commitment_end_at, charge_end_at)') }} as commitment_end_ms
 from {{ source('landing', 'charges') }}
 where {{ in_window('date') }}

@@ -1,6 +1,7 @@
 -- grain: one row per sample of a GPU (or MIG instance)
--- Gauges become integers, so that sums are the same in any order. Blanks are no data, and neither is what a MIG
--- instance reports of its whole device (a constant zero utilization, the power of all instances together).
+-- Gauges become integers, so that sums are the same in any order. Blanks are no data (2^31 - 16 and above for gauges, 2^47
+-- and above for the counter), and neither is what a MIG instance reports of its whole device (a constant zero
+-- utilization, the power of all instances together).
 select
     date as usage_date,
     cluster_id,
@@ -14,9 +15,13 @@ select
             then {{ whole('util_percent * 1000') }}
     end as busy_millipercent,
     case
-        when gpu_instance is null and power_watts >= 0 and power_watts < 1e15
+        when gpu_instance is null and power_watts >= 0 and power_watts < 2147483632
             then {{ whole('power_watts * 1000') }}
     end as power_milliwatts,
+    case
+        when gpu_instance is null and energy_counter_mj >= 0 and energy_counter_mj < 140737488355328
+            then {{ whole('energy_counter_mj') }}
+    end as energy_counter_mj,
     case when sm_active >= 0 and sm_active <= 1 then {{ whole('sm_active * 100000') }} end as sm_millipercent,
     case when tensor_active >= 0 and tensor_active <= 1 then {{ whole('tensor_active * 100000') }} end as tensor_millipercent
 from {{ source('landing', 'gpu_samples') }}

@@ -1,0 +1,93 @@
+"""Node events: `sacctmgr show event` lists the times in which nodes were down or drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from orchestration.connectors.base import Delivery, Reading
+from orchestration.connectors.scheduler.slurm_load import load_cells
+from orchestration.connectors.scheduler.slurm_notation import node_names
+from orchestration.connectors.scheduler.slurm_states import is_available
+from orchestration.connectors.scheduler.slurm_text import Asked
+from orchestration.connectors.scheduler.slurm_time import (
+    candidates_sql,
+    clock_seconds,
+    need_zone,
+    pick_sql,
+    picked,
+    time_forms,
+    years_of,
+)
+from orchestration.connectors.sql import backwards, first_reason, literal, map_distinct
+from orchestration.settings import SlurmSource
+
+NEEDED = (("NodeName",), ("TimeStart",), ("TimeEnd",))
+COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State", "Duration", "Reason")
+TIMES = ("TimeStart", "TimeEnd")
+
+
+def read_events(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: SlurmSource) -> Reading:
+    asked = Asked("sacctmgr events", ("NodeName", "Node Name"), source.delimiter)
+    files = load_cells(con, "event_cells", deliveries, COLUMNS, asked)
+    for delivery, file in zip(deliveries, files, strict=True):
+        file.require(delivery, NEEDED)
+    need_zone(con, "event_cells", TIMES, deliveries, source)
+    nodes = "select distinct NodeName from event_cells where NodeName is not null"
+    map_distinct(con, "event_nodes", nodes, [("names", pa.string())], node_names)
+    states = "select distinct State from event_cells where State is not null"
+    map_distinct(con, "event_states", states, [("is_available", pa.bool_())], is_available)
+    rows = _select(source, years_of(con, "event_cells", TIMES))
+    con.execute(f"create or replace temp table node_event_rows as {rows}")
+    forms = time_forms(con, "event_cells", TIMES, source.timezone)
+    return Reading(
+        "from node_event_rows",
+        [file.count for file in files],
+        [reject for file in files for reject in file.rejects],
+        found=[file.found(forms.get(place)) for place, file in enumerate(files)],
+    )
+
+
+def _select(source: SlurmSource, years: tuple[int, int]) -> str:
+    start, end = (candidates_sql(column, source.timezone, *years) for column in ("f.TimeStart", "f.TimeEnd"))
+    skip = first_reason(
+        ("NodeName is null", literal("about the cluster, not a node")),
+        ("is_available", "'the node took jobs: ' || State"),
+    )
+    reason = first_reason(
+        ("skip_reason is not null", "null"),
+        ("starts is null", literal("TimeStart is missing")),
+        ("len(starts) = 0", "'TimeStart is not a time: ' || TimeStart"),
+        ("len(ends) = 0", "'TimeEnd is not a time: ' || TimeEnd"),
+        backwards("start_at", "end_at"),
+        ("nodes_reason is not null", "nodes_reason"),
+    )
+    return f"""
+        with timed as (
+            select f.*, {start} as starts, {end} as ends, {clock_seconds("f.Duration")} as lasted,
+                unnest(coalesce(string_split(n.names, ','), [cast(null as varchar)])) as node_name,
+                n.reason as nodes_reason, s.is_available, d.delivered_at
+            from event_cells as f
+            join deliveries as d using (file)
+            left join event_nodes as n on n.text = f.NodeName
+            left join event_states as s on s.text = f.State
+        ),
+
+        picked as (select *, {pick_sql("lasted", "delivered_at")} as pick from timed)
+
+        select
+            file,
+            line,
+            {literal(source.cluster)} as cluster_id,
+            node_name,
+            State as state,
+            Reason as reason,
+            {picked("starts", 1)} as start_at,
+            {picked("ends", 2)} as end_at,
+            case when end_at is null then greatest(delivered_at, start_at) end as as_of_at,
+            {skip} as skip_reason,
+            {reason} as bad_reason
+        from picked
+    """
