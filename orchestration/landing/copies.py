@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from duckdb import DuckDBPyConnection
 
 from orchestration.errors import ApportionError
+from orchestration.landing.live import StandingCharges
 from orchestration.landing.schemas import CHARGES
 from orchestration.landing.stage import FeedLoad
 
@@ -28,20 +29,19 @@ def fingerprints(con: DuckDBPyConnection, load: FeedLoad, ranks: Iterable[int]) 
     }
 
 
-def refuse_copies(con: DuckDBPyConnection, load: FeedLoad, live: str) -> None:
-    """Stops where two files that count in the window say the same, line for line."""
+def refuse_copies(con: DuckDBPyConnection, load: FeedLoad, charges: StandingCharges) -> None:
+    """Stops where two files that count say the same, line for line."""
     alike = con.execute(
-        f"""
-        select list(rank) from (
-            select rank, count(*) as lines, sum(billed_cost) as billed from {load.stage}
-            where rank in (select distinct rank from {live}) group by rank
-        )
-        group by lines, billed having count(*) > 1
-        """
+        f"select list(rank) from (select rank, count(*) as lines, sum(billed_cost) as billed from {load.stage}"
+        " group by rank) group by lines, billed having count(*) > 1"
     ).fetchall()
     for (ranks,) in alike:
+        counting = con.execute(
+            f"select distinct rank from {load.stage} as s"
+            f" where rank in ({', '.join(map(str, ranks))}) and {charges.lines}"
+        ).fetchall()
         said: dict[tuple, int] = {}
-        for rank, print_ in sorted(fingerprints(con, load, ranks).items()):
+        for rank, print_ in sorted(fingerprints(con, load, [rank for (rank,) in counting]).items()):
             first = said.setdefault(print_, rank)
             if first != rank:
                 raise ApportionError(

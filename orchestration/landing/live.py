@@ -8,6 +8,7 @@ it claims to be complete. So the outcome depends neither on the order of runs no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
@@ -104,21 +105,29 @@ def _tree_in_force(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tup
     return _chosen_by_day(con, load, trees_in_force(load.deliveries, window).items())
 
 
-<<<<<<< HEAD
-def stand(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> set[date]:
-    """Prepares `charges_on`; returns the days of the window (and maybe others) on which there may be any line.
+@dataclass(frozen=True)
+class StandingCharges:
+    """The bill lines that no newer bill replaces."""
 
-    A bill line stands until a newer bill claims it (see `claims`). Files with the same stamp, and parts of one export,
-    are one delivery and stand beside each other.
-    """
-    register_claims(
-        con,
-        [
-            (d.delivered_at, load.feed.stream(d) if load.feed.stream else "", claim)
-            for d, c in zip(load.deliveries, load.coverage, strict=True)
-            for claim in (c.claims if c else ())
-        ],
-    )
+    lines: str
+    """Condition on a staged line `s`, in SQL."""
+    days: set[date]
+    """The days of the window (and maybe others) on which there may be any of them."""
+
+
+def stand(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> StandingCharges:
+    """A bill line stands until a newer bill claims it (see `claims`). Files with the same stamp, and parts of one
+    export, are one delivery and stand beside each other."""
+    stream = load.feed.stream
+    known = [c.claims if c else () for c in load.coverage]
+    claims = [
+        (d.delivered_at, stream(d) if stream else "", claim)
+        for d, own in zip(load.deliveries, known, strict=True)
+        for claim in own
+    ]
+    lines = "true"
+    if len({delivery.delivered_at for delivery in load.deliveries}) > 1:  # or else nothing is newer than any of them
+        lines = f"not {restated(con, load.deliveries, known, claims, stream)}"
     # Few lines have more than a day, and only they are looked at on each of their days.
     con.execute(f"create or replace temp table lasting_charges as from {load.stage} where only_day is null")
     single = con.execute(f"select distinct only_day from {load.stage} where only_day is not null").fetchall()
@@ -127,10 +136,10 @@ def stand(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> set[date]:
         " select distinct also_first_day, also_last_day + 1 from lasting_charges where also_first_day is not null"
     ).fetchall()
     spans = [_clip(span, window) for span in lasting if overlaps([span], window)]
-    return {day for (day,) in single}.union(days(merge(spans)))
+    return StandingCharges(lines, {day for (day,) in single}.union(days(merge(spans))))
 
 
-def charges_on(load: FeedLoad, day: date) -> str:
+def charges_on(load: FeedLoad, charges: StandingCharges, day: date) -> str:
     """A SELECT of the bill lines that stand on a day.
 
     Lines that say the same have the same days, so those of one day are enough to know a line's place among them. Hardly
@@ -142,9 +151,7 @@ def charges_on(load: FeedLoad, day: date) -> str:
         select * from lasting_charges
         where date '{day}' between first_day and last_day or date '{day}' between also_first_day and also_last_day
     """
-    standing = of_day
-    if len({delivery.delivered_at for delivery in load.deliveries}) > 1:  # or else nothing is newer than any of them
-        standing = f"select * from ({of_day}) as s where not exists (from claims as c where {RESTATED})"
+    standing = f"select * from ({of_day}) as s where {charges.lines}"
     return f"""
         with standing as materialized (
             select *, {_SAID} as said from ({_joined(standing) if load.feed.stream else standing})
@@ -160,26 +167,6 @@ def charges_on(load: FeedLoad, day: date) -> str:
         )
 
         select * replace (charge_key || ':' || said || '#' || place as charge_key), date '{day}' as date from placed
-=======
-def _not_restated(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> tuple[str, str]:
-    """A bill line stands until a newer bill claims it (see `claims`). Files with the same stamp, and parts of one
-    export, are one delivery and stand beside each other."""
-    known = [c.claims if c else () for c in load.coverage]
-    stream = load.feed.stream
-    claims = [
-        (d.delivered_at, stream(d) if stream else "", claim)
-        for d, own in zip(load.deliveries, known, strict=True)
-        for claim in own
-    ]
-    gone = restated(con, load.deliveries, known, claims, stream)
-    standing = f"select * from {load.stage} as s where not {gone}"
-    chosen = f"""
-        select * replace (
-            charge_key || ':' || {_SAID} || '#' || row_number() over (partition by {_SAID} order by rank, line)
-            as charge_key
-        )
-        from ({_joined(standing) if load.feed.stream else standing})
->>>>>>> e850f6c4339697649017004e83ba092c64c83705
     """
 
 

@@ -21,7 +21,7 @@ from orchestration.landing.copies import refuse_copies
 from orchestration.landing.deliveries import discover
 from orchestration.landing.engine import session
 from orchestration.landing.index import Index
-from orchestration.landing.live import charges_on, make_live, stand, winners
+from orchestration.landing.live import StandingCharges, charges_on, make_live, stand, winners
 from orchestration.landing.report import LandingReport, TableReport
 from orchestration.landing.schemas import TABLES
 from orchestration.landing.spans import ONE_DAY, Span, days
@@ -97,7 +97,7 @@ def _write(
     report: LandingReport,
 ) -> None:
     live: dict[str, str] = {}
-    days_with_charges: set[date] = set()
+    charges = StandingCharges("true", set())
     content: dict[str, dict[date, DayContent]] = {}
     for load in loads:
         table = load.feed.table
@@ -108,18 +108,13 @@ def _write(
         if table in NOT_STAGED:
             report.tables[table] = _account_unstaged(load, window)
         elif load.bills:
-            days_with_charges = stand(con, load, window)
+            charges = stand(con, load, window)
+            refuse_copies(con, load, charges)
             report.tables[table] = TableReport()  # accounted for when its days are written
         else:
             live[table] = make_live(con, load, window)
             report.tables[table] = _account_staged(con, load, live[table], window)
             content[table] = _content(con, load, live[table])
-<<<<<<< HEAD
-=======
-        if table == "charges":
-            refuse_copies(con, load, live[table])
-            report.billed = _billed(con, live[table])
->>>>>>> e850f6c4339697649017004e83ba092c64c83705
     bad_on = {load.feed.table: _bad_by_day(load, window) for load in loads}
     for day in days([window]):
         before = day_files.landed_hashes(data_dir, source.name, day)
@@ -129,9 +124,7 @@ def _write(
             if table in NOT_STAGED:
                 size, (rows, content_hash) = _write_unstaged(con, source, load, day, data_dir)
             elif load.bills:
-                size, (rows, content_hash) = _write_charges(
-                    con, source, load, day, data_dir, is_empty=day not in days_with_charges
-                )
+                size, (rows, content_hash) = _write_charges(con, source, load, charges, day, data_dir)
             else:
                 rows, content_hash = content[table].get(day, EMPTY)
                 size = _write_staged(con, source, load, live[table], day, rows, data_dir)
@@ -190,14 +183,14 @@ def _with_provenance(source: Source, load: FeedLoad, rows: str) -> str:
 
 
 def _write_charges(
-    con: DuckDBPyConnection, source: Source, load: FeedLoad, day: date, data_dir: Path, *, is_empty: bool
+    con: DuckDBPyConnection, source: Source, load: FeedLoad, charges: StandingCharges, day: date, data_dir: Path
 ) -> tuple[int, DayContent]:
     """Bill lines are decided upon, ordered and written by day, so that a month needs no more memory than a day."""
     target = day_files.day_file(data_dir, "charges", day, source.name)
-    if is_empty:
+    if day not in charges.days:
         day_files.remove_day(target)
         return 0, EMPTY
-    ordered = f"{charges_on(load, day)} order by rank, line, charge_key"
+    ordered = f"{charges_on(load, charges, day)} order by rank, line, charge_key"
     size = day_files.write_day(con, target, _with_provenance(source, load, ordered))
     content = _content_of_file(con, "charges", target)
     if content == EMPTY:
