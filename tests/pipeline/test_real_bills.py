@@ -49,7 +49,8 @@ def books(tmp_path_factory) -> duckdb.DuckDBPyConnection:
         (*hive_month(), source("hive", "aws_cur", HIVE)),
         ("2019-01-21", "2019-01-22", google),
         ("2019-07-21", "2019-07-22", google),
-        ("2023-09-01", "2023-10-01", azure),
+        # A monthly fee of 21 September is for the month that begins then.
+        ("2023-09-01", "2023-10-21", azure),
         ("2024-09-01", "2024-11-01", source("focus", "focus", FOCUS)),
     ]:
         (root / "sources.yml").write_text("sources:\n" + sources, encoding="utf-8")
