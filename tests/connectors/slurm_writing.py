@@ -136,6 +136,7 @@ TIMES: dict[str, Callable[[int], str]] = {
     "local with a space": lambda at: datetime.fromtimestamp(at, ZONE).strftime("%Y/%m/%d %H:%M:%S"),
     "offset": lambda at: datetime.fromtimestamp(at, timezone(timedelta(hours=5, minutes=30))).isoformat(),
     "offset without colon": lambda at: datetime.fromtimestamp(at, ZONE).strftime("%Y-%m-%dT%H:%M:%S%z"),
+    "offset of hours": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S+00"),
     "zulu": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
 }
 

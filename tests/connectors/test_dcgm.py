@@ -124,6 +124,20 @@ def test_a_file_per_scrape(workspace):
     assert (report.rows, report.skipped) == (6, 6)
 
 
+def test_nodes_are_scraped_at_their_own_rate(workspace):
+    """Of an hour in which each GPU was seen all the time, each GPU has an hour; two samples hours apart tell no rate."""
+    hours = {"fast": range(0, 3600, 15), "slow": range(0, 3600, 300), "rare": (0, 7200)}
+    taken = [
+        sample(FIELDS["power_watts"], MONDAY + at * 1000, 100, gpu="0", Hostname=node)
+        for node, seconds in hours.items()
+        for at in seconds
+    ]
+    workspace.deliver("dcgm_2026-01-05.prom", text(taken))
+    workspace.land(source(workspace), "2026-01-05", "2026-01-06")
+    seen = workspace.query("select node_name, sum(interval_ms) // 1000 from {gpu_samples} group by all order by all")
+    assert seen == [("fast", 3600), ("rare", 30 + 15), ("slow", 3600)]
+
+
 def test_whose_pod_it_is(workspace):
     """Prometheus' own labels name the exporter; two pods on one GPU share its time."""
     power, gpu = FIELDS["power_watts"], {"gpu": "0", "Hostname": "n1"}

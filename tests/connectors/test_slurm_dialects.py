@@ -116,6 +116,12 @@ def test_every_shape_of_json_reads_back_equal(tmp_path: Path, shape: str, indent
     assert outcome.found.variant == "Slurm JSON, Slurm 23.11.1, v0.0.40, epoch times"
 
 
+def test_a_json_number_that_marks_16_bits_is_a_number(tmp_path: Path) -> None:
+    jobs = [replace(random_jobs(random.Random(5), 1, PLAIN_NAMES)[0], raw=65534, shown="65534", memory=65534)]
+    for shape in SHAPES.values():
+        assert said(read_text(tmp_path, document(jobs, shape)).good, jobs) == told(jobs)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
 def test_files_that_were_encoded_again_are_the_same_jobs(tmp_path: Path, encoding: str) -> None:
     jobs = random_jobs(random.Random(3), 40, ("train", "ünï"))

@@ -62,6 +62,7 @@ def test_amounts_that_contradict_themselves_are_bad(text: str) -> None:
         ({"NCPUS": "8", "ReqMem": "0n"}, (None, 8000, None)),
         ({"NCPUS": "8", "ReqMem": "?"}, (None, 8000, None)),
         ({"NCPUS": "8", "ReqMem": "1536K"}, (None, 8000, 2)),
+        ({"AllocCPUS": "1.50K", "AllocGRES": "gpu:2K"}, (2048 * GPU, 1_536_000, None)),
         ({"NCPUS": "8", "ReqTRES": "cpu=4,gres/gpu=2,mem=62.50G"}, (2 * GPU, 8000, 64000)),
     ],
 )

@@ -52,6 +52,18 @@ def test_a_node_that_took_jobs_was_not_down(tmp_path: Path) -> None:
     assert [row["node_name"] for row in outcome.good] == ["n2", "n3"]
 
 
+def test_events_of_several_clusters(tmp_path: Path) -> None:
+    """sacctmgr lists all clusters of its database, and their nodes may have the same names."""
+    rows = "".join(f"{name}|n1|17675784{second:02}|1767582000|DOWN\n" for second, name in enumerate(["c", "d", "d"]))
+    text = f"Cluster|NodeName|TimeStart|TimeEnd|State\n{rows}"
+    outcome = read_text(tmp_path, "events", text)
+    assert [int(row["start_at"].timestamp()) for row in outcome.good] == [1767578400]
+    assert outcome.skipped == [(3, "an event of cluster d"), (4, "an event of cluster d")]
+    outcome = read_text(tmp_path, "events", text, cluster="elsewhere")
+    assert outcome.bad == [(2, "of cluster c in a file of d; the source names neither")]
+    assert len(outcome.good) == 2
+
+
 def test_events_without_their_header_or_as_json_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ApportionError, match="line 1: not the header line of sacctmgr events"):
         read_text(tmp_path, "events", "c||n1|1767578400|Unknown|DOWN\n")

@@ -25,7 +25,7 @@ from orchestration.connectors.sql import backwards, first_reason, literal, map_d
 from orchestration.settings import SlurmSource
 
 NEEDED = (("NodeName",), ("TimeStart",), ("TimeEnd",))
-COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State", "Duration", "Reason")
+COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "Duration", "Reason")
 TIMES = ("TimeStart", "TimeEnd")
 
 
@@ -52,12 +52,18 @@ def read_events(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source:
 
 def _select(source: SlurmSource, years: tuple[int, int]) -> str:
     start, end = (candidates_sql(column, source.timezone, *years) for column in ("f.TimeStart", "f.TimeEnd"))
+    cluster = literal(source.cluster)
     skip = first_reason(
         ("NodeName is null", literal("about the cluster, not a node")),
+        ("is_named and Cluster <> own_cluster", "'an event of cluster ' || Cluster"),
         ("is_available", "'the node took jobs: ' || State"),
     )
     reason = first_reason(
         ("skip_reason is not null", "null"),
+        (
+            "Cluster <> own_cluster",
+            "'of cluster ' || Cluster || ' in a file of ' || own_cluster || '; the source names neither'",
+        ),
         ("starts is null", literal("TimeStart is missing")),
         ("len(starts) = 0", "'TimeStart is not a time: ' || TimeStart"),
         ("len(ends) = 0", "'TimeEnd is not a time: ' || TimeEnd"),
@@ -65,12 +71,21 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
         ("nodes_reason is not null", "nodes_reason"),
     )
     return f"""
-        with timed as (
-            select f.*, {start} as starts, {end} as ends, {clock_seconds("f.Duration")} as lasted,
+        with clusters as (
+            select
+                file,
+                bool_or(Cluster = {cluster}) as is_named,
+                case when is_named then {cluster} else mode(Cluster) end as own_cluster
+            from event_cells group by file
+        ),
+
+        timed as (
+            select f.*, c.is_named, c.own_cluster, {start} as starts, {end} as ends, {clock_seconds("f.Duration")} as lasted,
                 unnest(coalesce(string_split(n.names, ','), [cast(null as varchar)])) as node_name,
                 n.reason as nodes_reason, s.is_available, d.delivered_at
             from event_cells as f
             join deliveries as d using (file)
+            join clusters as c using (file)
             left join event_nodes as n on n.text = f.NodeName
             left join event_states as s on s.text = f.State
         ),
@@ -80,7 +95,7 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
         select
             file,
             line,
-            {literal(source.cluster)} as cluster_id,
+            {cluster} as cluster_id,
             node_name,
             State as state,
             Reason as reason,

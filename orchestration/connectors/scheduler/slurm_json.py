@@ -18,8 +18,9 @@ from orchestration.errors import ApportionError
 
 _decoder = json.JSONDecoder(strict=False)
 _SPACE = re.compile(r"[ \t\r\n]*")
-NOT_SET = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1, 2**16 - 2}
-"""What older versions print for a number that is not set or has no limit."""
+NOT_SET = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
+"""What older versions print for a number that is not set or has no limit. None of what is read has 16 bits, whose mark
+65534 is as good an id or amount as any."""
 UNFINISHED = {"CONFIGURING", "PENDING", "RESIZING", "RUNNING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
 
 Record = Mapping[str, Any]

@@ -204,8 +204,8 @@ def requested_mib(text: str | None, nodes: Fraction | None, cores: Fraction | No
 
 
 def _count(text: str) -> Fraction:
-    """A TRES count; Slurm shortens big ones to `1.50K`."""
-    scale = {"K": 1000, "M": 1000**2, "G": 1000**3}.get(text[-1:].upper(), 1)
+    """A TRES count; Slurm shortens big ones to `1.50K`, and divides all that it shortens by 1024."""
+    scale = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(text[-1:].upper(), 1)
     try:
         count = Fraction(text[:-1] if scale > 1 else text) * scale
     except (ValueError, ZeroDivisionError):

@@ -23,7 +23,7 @@ from orchestration.settings import SlurmSource
 UNKNOWN = ("Unknown", "None", "N/A", "(null)", "0")
 EPOCH = r"[0-9]{6,11}(\.[0-9]+)?"
 LOCAL = r"[0-9]{4}[-/][0-9]{2}[-/][0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
-ZONED = LOCAL + r" ?(Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})"
+ZONED = LOCAL + r" ?(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)"
 """Year, month and day in this order are the one way that is read; `05/01/2026` could be two days."""
 
 

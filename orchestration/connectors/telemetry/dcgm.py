@@ -36,6 +36,8 @@ GAUGE_BLANK = 0x7FFFFFF0
 COUNTER_BLANK = 1 << 47
 """The same for a counter in mJ, which does pass the blanks of 32-bit fields; no GPU ever draws 39,000 kWh."""
 DEFAULT_INTERVAL_MS = 60_000
+ENOUGH_DISTANCES = 10
+"""From so many on, the distances between a node's samples tell how often it is scraped."""
 GPU = "node_name, gpu_index, gpu_instance"
 
 
@@ -64,8 +66,8 @@ def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: DcgmS
     for file in exposed.files:
         _refuse_other_metrics(file)
     con.execute(f"create or replace temp table dcgm_points as {_points()}")
-    usual_ms = source.interval_seconds * 1000 if source.interval_seconds else _usual_ms(con)
-    con.execute(f"create or replace temp table dcgm_rows as {_rows(source, usual_ms or DEFAULT_INTERVAL_MS)}")
+    con.execute(f"create or replace temp table dcgm_usual as {_usual(source)}")
+    con.execute(f"create or replace temp table dcgm_rows as {_rows(source)}")
     counts = [file.count for file in exposed.files]
     rows = dict(con.execute("select file, count(*) from dcgm_rows group by file").fetchall())
     kept = dict(con.execute("select file, count(*) from dcgm_samples group by file").fetchall())
@@ -74,7 +76,7 @@ def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: DcgmS
         counts,
         exposed.rejects,
         {file.file: file.unasked + kept.get(file.file, 0) - rows.get(file.file, 0) for file in exposed.files},
-        found=_found(con, exposed.files, usual_ms),
+        found=_found(con, exposed.files),
     )
 
 
@@ -137,23 +139,34 @@ def _points() -> str:
     """
 
 
-def _usual_ms(con: DuckDBPyConnection) -> int | None:
-    """The usual distance between two samples of a GPU; None if no GPU has two."""
-    return con.execute(
-        f"""
-        select cast(round(median(date_diff('millisecond', before, sampled_at))) as bigint)
-        from (
-            select sampled_at, lag(sampled_at) over (partition by {GPU} order by sampled_at) as before
+def _usual(source: DcgmSource) -> str:
+    """SQL for the usual distance between two samples of a GPU on each node; null if no GPU has two.
+
+    Exporters may be scraped at different rates. A node with few samples goes by those of all: of two samples that are
+    hours apart, the distance is a gap and not the rate.
+    """
+    if source.interval_seconds:
+        return f"select distinct node_name, cast({source.interval_seconds * 1000} as bigint) as ms from dcgm_points"
+    return f"""
+        with distances as (
+            select node_name,
+                date_diff('millisecond', lag(sampled_at) over (partition by {GPU} order by sampled_at), sampled_at)
+                    as ms
             from (select distinct {GPU}, sampled_at from dcgm_points)
         )
-        where before is not null
-        """
-    ).fetchall()[0][0]
+
+        select node_name, cast(round(case
+                when count(ms) >= {ENOUGH_DISTANCES} then median(ms)
+                else (select median(ms) from distances)
+            end) as bigint) as ms
+        from distances group by node_name
+    """
 
 
-def _rows(source: DcgmSource, usual_ms: int) -> str:
+def _rows(source: DcgmSource) -> str:
     """Samples with the time that they stand for. Pods that share a GPU, or files that both tell a sample, share it."""
     fields = ", ".join(f"p.{name}" for name in NAMES)
+    usual_ms = f"coalesce(u.ms, {DEFAULT_INTERVAL_MS})"
     return f"""
         with instants as (
             select {GPU}, sampled_at, count(*) as tellers,
@@ -166,7 +179,7 @@ def _rows(source: DcgmSource, usual_ms: int) -> str:
             p.part_id, p.sampled_at,
             case
                 when i.next_at is null then {usual_ms}
-                else least(date_diff('millisecond', p.sampled_at, i.next_at), {2 * usual_ms})
+                else least(date_diff('millisecond', p.sampled_at, i.next_at), 2 * {usual_ms})
             end // i.tellers as interval_ms,
             {fields},
             cast(null as varchar) as bad_reason,
@@ -175,10 +188,12 @@ def _rows(source: DcgmSource, usual_ms: int) -> str:
         join instants as i
             on i.node_name = p.node_name and i.gpu_index = p.gpu_index and i.sampled_at = p.sampled_at
             and i.gpu_instance is not distinct from p.gpu_instance
+        join dcgm_usual as u on u.node_name = p.node_name
     """
 
 
-def _found(con: DuckDBPyConnection, files: Sequence[ExposedFile], usual_ms: int | None) -> list[Found]:
+def _found(con: DuckDBPyConnection, files: Sequence[ExposedFile]) -> list[Found]:
+    ((usual_ms,),) = con.execute("select max(ms) from dcgm_usual").fetchall()
     twice = dict(con.execute("select file, count(*) from dcgm_points where is_told_twice group by file").fetchall())
     found = []
     for file in files:
