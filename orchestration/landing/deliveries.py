@@ -23,6 +23,10 @@ _STAMP = re.compile(r"(?<!\d)(\d{8}T\d{6})Z(?![0-9A-Za-z])")
 _RANGE = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)(?!\d)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
 _PART = re.compile(r"(?<![0-9A-Za-z])(?:part[-_]?\d+(?:[-_]\d+)*|\d{5}|0\d{5,})(?![0-9A-Za-z])", re.IGNORECASE)
+_SHORT_PART = re.compile(r"(?<=-)\d{1,4}(?=\.(?:csv\.gz|csv\.zip|zip)$)", re.IGNORECASE)
+_FOLDER_OF_A_RUN = re.compile(r"\d{8}-\d{8}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""Where AWS puts one run of a legacy report: the folder of its month, or in that one the folder of the run. Parts are
+`report-1.csv.gz` there, which elsewhere may be anything."""
 _MONTH = re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?!\d|-\d)")
 
 
@@ -51,7 +55,8 @@ def _as_one(deliveries: list[Delivery]) -> list[Delivery]:
 def _whole(found: Delivery) -> str:
     """The name that the parts of an export have in common."""
     folder, slash, name = found.name.rpartition("/")
-    return folder + slash + _PART.sub("#", name, count=1)
+    is_short = _FOLDER_OF_A_RUN.fullmatch(found.path.parent.name) and _SHORT_PART.search(name)
+    return folder + slash + (_SHORT_PART if is_short else _PART).sub("#", name, count=1)
 
 
 def delivery(path: Path, root: Path) -> Delivery:

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from orchestration.connectors.billing.aws_cur import DISCOUNTED
 from orchestration.errors import ApportionError
+from tests.connectors.readings import read_bill
 
 NOVEMBER = {
     "bill_billing_period_start_date": "2018-11-01T00:00:00Z",
@@ -231,6 +233,68 @@ def test_net_costs_are_a_choice(workspace):
     assert [(plain[n]["billed_cost"], plain[n]["effective_cost"]) for n in range(3)] == [(10, 10), (-2, -2), (0, 5)]
     net = landed(workspace, lines, cost="net_unblended")
     assert [(net[n]["billed_cost"], net[n]["effective_cost"]) for n in range(3)] == [(8, 8), (0, 0), (0, 4)]
+
+
+def test_a_savings_plan_costs_what_is_paid_for_it_after_discounts(workspace):
+    plan = {"savings_plan_savings_plan_a_r_n": "arn:plan"}
+    used = {"savings_plan_savings_plan_effective_cost": "700", "savings_plan_net_savings_plan_effective_cost": "630"}
+    committed = {
+        "savings_plan_total_commitment_to_date": "744",
+        "savings_plan_used_commitment": "700",
+        "savings_plan_amortized_upfront_commitment_for_billing_period": "244",
+        "savings_plan_recurring_commitment_for_billing_period": "500",
+    }
+    net = {
+        "savings_plan_net_amortized_upfront_commitment_for_billing_period": "219.6",
+        "savings_plan_net_recurring_commitment_for_billing_period": "450",
+    }
+    lines = [
+        line("SavingsPlanCoveredUsage", "900", **plan, **used),
+        line("SavingsPlanNegation", "-900", **plan),
+        line("SavingsPlanRecurringFee", "500", line_item_net_unblended_cost="450", **plan, **committed, **net),
+    ]
+    plain = landed(workspace, lines)
+    assert [plain[n]["effective_cost"] for n in range(3)] == [700, 0, 44]
+    after = landed(workspace, lines, cost="net_unblended")
+    assert [after[n]["effective_cost"] for n in range(3)] == [630, 0, Decimal("39.6")]
+    assert sum(charge["billed_cost"] for charge in after.values()) == 450
+    # Without the net commitment, what AWS does say counts.
+    lines[2] = line("SavingsPlanRecurringFee", "500", line_item_net_unblended_cost="450", **plan, **committed)
+    assert landed(workspace, lines, cost="net_unblended")[2]["effective_cost"] == 44
+
+
+def test_discounts_that_are_no_lines_are_doubted(workspace):
+    """CUR 2.0 has discounts in a column, unless it was asked for lines: its unblended costs are not the invoice."""
+
+    def doubts(*lines, **settings) -> tuple[str, ...]:
+        workspace.deliver("cur.csv", as_csv(list(lines)))
+        return read_bill(cur(workspace, **settings), workspace.data).found[0].doubts
+
+    dear, cheap = (
+        line(cost="10", line_item_net_unblended_cost="8"),
+        line("Tax", "1", line_item_net_unblended_cost="1.0"),
+    )
+    assert doubts(dear, cheap) == (f"1 rows have {DISCOUNTED}",)
+    assert doubts(dear, cheap, cost="net_unblended") == ()
+    assert doubts(dear, cheap, line("EdpDiscount", "-2", line_item_net_unblended_cost="0")) == ()
+    assert doubts(line(cost="10")) == ()
+
+
+def test_tags_that_differ_in_their_case_alone_are_two(workspace):
+    def tagged(**tags: str) -> list[dict]:
+        named = {f"resourceTags/user:{key}": value for key, value in tags.items()}
+        return [line(**named, **{f"costCategory/{key}": value for key, value in tags.items()})]
+
+    workspace.deliver("a.csv", as_csv(tagged(Team="vision", team="nlp")))
+    # Another month, in which the same column is spelled otherwise.
+    december = {"bill_billing_period_start_date": "2018-12-01", "bill_billing_period_end_date": "2019-01-01"}
+    workspace.deliver("b.csv", as_csv([entry | december for entry in tagged(TEAM="speech")]))
+    workspace.land(cur(workspace), "2018-11-01", "2019-01-01")
+    found = workspace.query("select tags from {charges} order by billing_period_start_at")
+    assert [json.loads(tags) for (tags,) in found] == [
+        {"Team": "vision", "team": "nlp", "cost_category/Team": "vision", "cost_category/team": "nlp"},
+        {"TEAM": "speech", "cost_category/TEAM": "speech"},
+    ]
 
 
 def test_lines_of_pods_describe_and_never_add(workspace):

@@ -30,3 +30,10 @@ def test_cost_sheet_lines_are_usage_of_their_own_period(workspace):
             *(Decimal("-100.123456790"), "Usage", "Recurring", True),
         )
     ]
+
+
+def test_a_currency_is_one_however_it_is_typed(workspace):
+    rows = "".join(f"{n},power,2026-01-01,2026-02-01,1.10,{typed}\n" for n, typed in enumerate(("CHF", "chf", " Chf ")))
+    workspace.deliver("sheet_2026.csv", f"cost_id,cost_type,period_start,period_end,amount,currency\n{rows}")
+    source = workspace.source(area="billing", kind="cost_sheet", path="{data}/inbox/sheet_*.csv")
+    assert workspace.land(source, "2026-01-01", "2026-02-01").billed == {"CHF": Decimal("3.3")}

@@ -273,6 +273,10 @@ def renamed(row: dict[str, str], **names: str) -> dict[str, str]:
             renamed(ROW, ChargeCategory="ChargeType", EffectiveCost="AmortizedCost", BillingCurrency="BilledCurrency"),
         ),
         ("1.0-preview", renamed(ROW, RegionId="Region") | {"ChargeSubcategory": "Used Commitment"}),
+        (
+            "1.0-preview",  # as Oracle writes it
+            renamed(ROW, ProviderName="Provider", RegionId="Region") | {"Publisher": "Acme", "InvoiceIssuer": "Acme"},
+        ),
         ("1.0", ROW | {"x_Own": "1", "oci_Own": "2", "BillingAccountType": "a"}),
         ("1.0", {"_".join(re.findall("[A-Z][a-z]+", name)).lower(): value for name, value in ROW.items()}),
         ("1.0", {name.upper(): value for name, value in ROW.items()}),

@@ -63,6 +63,16 @@ def test_versions_with_small_numbers_are_no_parts(workspace, focus):
     assert costs(workspace) == [("2026-01-01", Decimal(2))]
 
 
+@pytest.mark.parametrize("run", ["20260101-20260201", "20260101-20260201/eb3c690f-eeaa-4781-b701-4fd32f8ab19f"])
+def test_in_the_folders_of_aws_small_numbers_are_parts(workspace, run):
+    source = workspace.source(area="billing", kind="focus", path="{data}/inbox/**/*.csv.gz")
+    for part in (1, 2, 10):
+        content = bill(line("1.5", f"2026-01-{part:02}"))
+        workspace.deliver(f"{run}/hourly-{part}.csv.gz", content, mtime=f"2026-02-01T00:{part:02}:00")
+    workspace.land(source, "2026-01-01", "2026-02-01")
+    assert costs(workspace) == [(f"2026-01-{day:02}", Decimal("1.5")) for day in (1, 2, 10)]
+
+
 def test_a_late_line_of_the_next_bill_outlives_a_new_version_of_the_month_it_charges(workspace, focus):
     workspace.deliver("focus_2026-01_20260203T000000Z.csv", bill(line("10", "2026-01-30")))
     february = bill(line("3", "2026-01-30", month="2026-02"), line("20", "2026-02-02", month="2026-02"))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
+from orchestration.connectors.billing.notation import currency, with_doubts
 from orchestration.connectors.sql import (
     backwards,
     first_reason,
@@ -54,6 +55,10 @@ MONEY = (
     "savings_plan_net_savings_plan_effective_cost",
     "savings_plan_total_commitment_to_date",
     "savings_plan_used_commitment",
+    "savings_plan_amortized_upfront_commitment_for_billing_period",
+    "savings_plan_recurring_commitment_for_billing_period",
+    "savings_plan_net_amortized_upfront_commitment_for_billing_period",
+    "savings_plan_net_recurring_commitment_for_billing_period",
 )
 MAPS = ("product", "resource_tags", "cost_category")
 OPTIONAL = (
@@ -111,6 +116,8 @@ CATEGORIES = {
 }
 PRODUCT_KEYS = ("product_name", "product_family", "region_code", "region", "sku", "instance_type")
 _TAG = re.compile(r"(?:resourceTags/|resource_tags_)(?:user[:_]|(aws[:_]eks[:_]))(.+)", re.IGNORECASE)
+_TAG_COLUMN = "tag "
+DISCOUNTED = "another cost after discounts that have no lines of their own: if those are on the invoice, set 'cost: net_unblended'"
 _COST_CATEGORY = re.compile(r"(?:costCategory/|cost_category_)(.+)", re.IGNORECASE)
 _FAMILY = re.compile(
     r"(identity|bill|line_?item|product|pricing|reservation|savings_?plan|split_?line_?item|discount|resource_?tags"
@@ -132,12 +139,15 @@ def feeds(source: AwsCurSource) -> list[Feed]:
 def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: AwsCurSource) -> Reading:
     columns = (*REQUIRED, *OPTIONAL)
     loaded = load_table(con, "cur_lines", deliveries, columns, _layout, neighbours="line_item_usage_start_date")
-    tags = {name: key for layout in loaded.layouts for name in layout.places if (key := _tag_key(name))}
+    tags = {name: key for layout in loaded.layouts for name in layout.places if (key := _key_of(name))}
     _read_maps(con)
     _find_copies(con, (*columns, *tags))
+    found = loaded.found
+    if source.cost == "unblended" and any("line_item_net_unblended_cost" in one.places for one in loaded.layouts):
+        found = with_doubts(con, "cur_lines", found, {DISCOUNTED: _discounted(con)})
     notes = _notes(con, loaded.layouts, source)
     rows = _select(source, loaded.layouts, tags)
-    return Reading(rows, loaded.counts, loaded.rejects, found=loaded.found, notes=notes)
+    return Reading(rows, loaded.counts, loaded.rejects, found=found, notes=notes)
 
 
 def _letters(name: str) -> str:
@@ -155,6 +165,15 @@ def _tag_key(column: str) -> str | None:
     return None
 
 
+def _tag_column(key: str) -> str:
+    """What the column of a tag is called here: `Team` and `team` are two tags, but would be one name to the database."""
+    return _TAG_COLUMN + key.encode().hex()
+
+
+def _key_of(column: str) -> str | None:
+    return bytes.fromhex(column.removeprefix(_TAG_COLUMN)).decode() if column.startswith(_TAG_COLUMN) else None
+
+
 def _key(found: re.Match[str]) -> str:
     """A tag's key: as its owner wrote it, or as far as AWS left it so."""
     return f"aws:eks:{found[2]}" if found[1] else found[2]
@@ -166,7 +185,8 @@ def _layout(delivery: Delivery, header: Sequence[str]) -> Layout:
     places: dict[str, int] = {}
     unknown = []
     for place, column in enumerate(header):
-        name = column if _tag_key(column) else _BY_LETTERS.get(_letters(column))
+        key = _tag_key(column)
+        name = _tag_column(key) if key else _BY_LETTERS.get(_letters(column))
         if name:
             places.setdefault(name, place)
         elif not _FAMILY.match(column):
@@ -251,6 +271,20 @@ def _find_copies(con: DuckDBPyConnection, names: Sequence[str]) -> None:
             select file, line, original from kept where line > original
             """
         )
+
+
+def _discounted(con: DuckDBPyConnection) -> str:
+    """Lines with another net cost, in files whose net costs add up to another total.
+
+    Where discounts are lines of their own, these are what makes both totals the same.
+    """
+    plain, net = money("line_item_unblended_cost"), money("line_item_net_unblended_cost")
+    differing = con.execute(
+        f"select file from cur_lines where line_item_net_unblended_cost is not null"
+        f" group by file having abs(sum({plain}) - sum({net})) >= 0.01"
+    ).fetchall()
+    files = ", ".join(str(file) for (file,) in differing) or "-1"
+    return f"file in ({files}) and {plain} <> {net}"
 
 
 def _notes(con: DuckDBPyConnection, layouts: Sequence[Layout], source: AwsCurSource) -> dict[str, int]:
@@ -338,6 +372,8 @@ def _effective(source: AwsCurSource, layouts: Sequence[Layout]) -> str:
     has_reserved = _files_with(layouts, "reservation_effective_cost")
     has_planned = _files_with(layouts, "savings_plan_savings_plan_effective_cost")
     unused_plan = f"{_number('savings_plan_total_commitment_to_date')} - {_number('savings_plan_used_commitment')}"
+    if source.cost == "net_unblended":
+        unused_plan = _after_discount(unused_plan)
     return f"""case l.line_item_line_item_type
         when 'DiscountedUsage' then {reserved}
         when 'RIFee' then case when {has_reserved} then coalesce({upfront}, 0) + coalesce({recurring}, 0) end
@@ -348,6 +384,18 @@ def _effective(source: AwsCurSource, layouts: Sequence[Layout]) -> str:
         when 'Fee' then case when not is_upfront then billed_cost when {has_reserved} then 0 end
         else billed_cost
     end"""
+
+
+def _after_discount(unused: str) -> str:
+    """The unused part of a savings plan as far as it is paid: AWS gives the net commitment of the month as a whole."""
+    parts = ("amortized_upfront_commitment_for_billing_period", "recurring_commitment_for_billing_period")
+    plain, net = (
+        " + ".join(f"coalesce(cast({_number(f'savings_plan_{kind}{part}')} as double), 0)" for part in parts)
+        for kind in ("", "net_")
+    )
+    has_net = " or ".join(f"l.savings_plan_net_{part} is not null" for part in parts)
+    paid = f"cast({unused} as double) * ({net}) / ({plain})"
+    return f"case when ({has_net}) and {plain} <> 0 then cast(round({paid}, 9) as decimal(38, 18)) else {unused} end"
 
 
 def _tags_sql(tags: dict[str, str]) -> str:
@@ -462,7 +510,7 @@ def _select(source: AwsCurSource, layouts: Sequence[Layout], tags: dict[str, str
             coalesce(l.product_instance_type, p.instance_type) as resource_type,
             coalesce(l.reservation_reservation_a_r_n, l.savings_plan_savings_plan_a_r_n) as commitment_id,
             {_tags_sql(tags)} as tags,
-            l.line_item_currency_code as currency,
+            {currency("l.line_item_currency_code")} as currency,
             {billed} as billed_cost,
             case
                 when is_split then null

@@ -18,6 +18,7 @@ from orchestration.connectors.base import Delivery, Feed, Found, Reading
 from orchestration.connectors.billing.azure_columns import SPELLINGS, understand
 from orchestration.connectors.billing.notation import (
     any_of,
+    currency,
     is_slashed,
     month_first,
     no_object,
@@ -274,7 +275,7 @@ def _select(source: AzureSource, datasets: dict[int, str]) -> str:
                 when is_fee then {_amount("l.quantity")} * date_diff('hour', commitment_start_at, commitment_end_at)
             end as commitment_quantity,
             {tags} as tags,
-            upper(l.currency) as currency,
+            {currency("l.currency")} as currency,
             cast(case
                 when charge_category <> 'Usage' or commitment_status = 'Unused' then null
                 when l.payg_cost is not null then {money("l.payg_cost")}

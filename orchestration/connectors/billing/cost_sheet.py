@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
-from orchestration.connectors.billing.notation import no_object
+from orchestration.connectors.billing.notation import currency, no_object
 from orchestration.connectors.sql import (
     NO_COMMITMENT_TERMS,
     day,
@@ -84,7 +84,7 @@ def _select(source: CostSheetSource) -> str:
             cast(null as varchar) as commitment_status,
             {NO_COMMITMENT_TERMS},
             l.tags as tags,
-            l.currency as currency,
+            {currency("l.currency")} as currency,
             {money("l.amount")} as list_cost,
             {money("l.amount")} as billed_cost,
             {money("l.amount")} as effective_cost,

@@ -12,6 +12,7 @@ from orchestration.connectors.base import Delivery, Feed, Reading
 from orchestration.connectors.billing.focus_columns import COLUMNS, understood_for
 from orchestration.connectors.billing.notation import (
     any_of,
+    currency,
     is_dressed,
     is_slashed,
     month_first,
@@ -176,7 +177,7 @@ def _select(source: FocusSource) -> str:
             cast(null as timestamptz) as commitment_end_at,
             coalesce(t.object, l.Tags) as all_tags,
             all_tags as tags,
-            upper(l.BillingCurrency) as currency,
+            {currency("l.BillingCurrency")} as currency,
             {undressed_money("l.ListCost")} as list_cost,
             {undressed_money("l.BilledCost")} as billed_cost,
             {undressed_money("l.EffectiveCost")} as effective_cost,

@@ -25,7 +25,10 @@ INTRODUCED = {
         *("CommitmentDiscountUnit", "ServiceSubcategory", "SkuMeter", "SkuPriceDetails"),
     ),
     # What only drafts had; a file of 1.0 or later has none of these.
-    "1.0-preview": ("ChargeSubcategory", "UsageQuantity", "UsageUnit", "Region"),
+    "1.0-preview": (
+        *("ChargeSubcategory", "UsageQuantity", "UsageUnit", "Region"),
+        *("Provider", "Publisher", "InvoiceIssuer"),  # Oracle's reports have them to this day
+    ),
     "0.5": ("AmortizedCost", "BilledCurrency", "ChargeType"),
 }
 SINCE_1_0 = (
@@ -83,6 +86,7 @@ DRAFT_NAMES = {
     "ChargeCategory": ("ChargeType",),
     "RegionId": ("Region",),
     "EffectiveCost": ("AmortizedCost",),
+    "ProviderName": ("Provider",),
 }
 SPELLINGS = {name: tuple(letters(one) for one in (name, *DRAFT_NAMES.get(name, ()))) for name in COLUMNS}
 SETTINGS = {"BillingCurrency": "currency", "ProviderName": "provider"}

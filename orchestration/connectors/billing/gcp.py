@@ -18,7 +18,7 @@ from orchestration.connectors.base import Delivery, Feed, Found, Reading, Reject
 from orchestration.connectors.billing import gcp_commitments as commitments
 from orchestration.connectors.billing.bigquery import pull
 from orchestration.connectors.billing.json_records import records
-from orchestration.connectors.billing.notation import with_doubts, without_zone
+from orchestration.connectors.billing.notation import currency, with_doubts, without_zone
 from orchestration.connectors.sql import (
     backwards,
     file_literal,
@@ -342,7 +342,7 @@ def _select(source: GcpSource) -> str:
             cast(null as timestamptz) as commitment_start_at,
             cast(null as timestamptz) as commitment_end_at,
             tags,
-            upper(currency) as currency,
+            {currency("currency")} as currency,
             -- Credits are what the list price does not know.
             case when credit is null then {money("list")} else 0 end as list_cost,
             case when credit is null then {money("cost")} else {money("json_extract_string(credit, '$.amount')")} end

@@ -71,6 +71,11 @@ def undressed_money(column: str) -> str:
     return f"coalesce({money(column)}, case when {is_dressed(column)} then {money(bare)} end)"
 
 
+def currency(column: str) -> str:
+    """A currency as the other bills write it: ` chf` would be a book of its own."""
+    return f"upper(trim({column}))"
+
+
 def no_object(column: str) -> str:
     """Whether a text is there that is no JSON object; of a broken one, nobody may ask for the type."""
     kind = f"case when {column} is null then 'OBJECT' when json_valid({column}) then json_type({column}) end"
