@@ -125,7 +125,7 @@ def test_a_file_per_scrape(workspace):
 
 
 def test_nodes_are_scraped_at_their_own_rate(workspace):
-    """Of an hour in which each GPU was seen all the time, each GPU has an hour; two samples hours apart tell no rate."""
+    """A GPU that was seen for an hour has an hour, however often; two samples hours apart tell no rate."""
     hours = {"fast": range(0, 3600, 15), "slow": range(0, 3600, 300), "rare": (0, 7200)}
     taken = [
         sample(FIELDS["power_watts"], MONDAY + at * 1000, 100, gpu="0", Hostname=node)

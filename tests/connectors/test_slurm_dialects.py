@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -15,7 +17,6 @@ from tests.connectors.slurm_reading import Outcome, Row, read
 from tests.connectors.slurm_writing import (
     PLAIN_NAMES,
     SHAPES,
-    TIMES,
     UGLY_NAMES,
     Dialect,
     Job,
@@ -65,17 +66,41 @@ def test_every_dialect_of_text_reads_back_equal(tmp_path: Path, seed: int) -> No
         assert (outcome.bad, outcome.skipped, outcome.found.unknown_columns) == ([], [], ())
 
 
+@pytest.mark.parametrize("has_header", [True, False])
 @pytest.mark.parametrize("delimiter", ["\t", ";", ","])
-def test_delimiters_that_values_may_hold_are_read_where_they_do_not(tmp_path: Path, delimiter: str) -> None:
-    jobs = [replace(job, name="train") for job in random_jobs(random.Random(1), 30, ("train",))]
-    columns = tuple(name for name in USUAL if name != "AllocTRES")
-    form = Dialect(delimiter, "epoch", columns)
-    rows = [cells(job, TIMES["epoch"], True) | {"NCPUS": str(job.cores)} for job in jobs]
-    text = "\n".join(delimiter.join([*(row[name] for name in columns), row["NCPUS"]]) for row in rows)
-    outcome = read_text(tmp_path, f"{delimiter.join([*columns, 'NCPUS'])}\n{text}\n", **form.settings)
-    cores = {row["part_id"]: row["cpu_millicores"] for row in outcome.good}
-    assert cores == {str(job.raw): job.cores * 1000 for job in jobs}
-    assert outcome.bad == []
+def test_delimiters_that_values_may_hold_are_read(tmp_path: Path, delimiter: str, has_header: bool) -> None:
+    """Commas separate what a job held as well, which must not be taken for the free text behind it."""
+    jobs = random_jobs(random.Random(1), 30, ("train", "a=b", "[x]"))
+    for seed in range(3):
+        columns = tuple(random.Random(seed).sample(USUAL, len(USUAL))) if seed else USUAL
+        form = Dialect(delimiter, "epoch", columns, has_header=has_header)
+        outcome = read_text(tmp_path, form.text(jobs), **form.settings)
+        assert said(outcome.good, jobs) == told(jobs)
+        assert outcome.bad == []
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_commas_in_quotes_separate_nothing(tmp_path: Path, quoting: Literal[0, 1]) -> None:
+    """Tables that another program saved as CSV."""
+    jobs = random_jobs(random.Random(2), 40, PLAIN_NAMES)
+    written = io.StringIO()
+    writer = csv.writer(written, quoting=quoting)
+    writer.writerow(USUAL)
+    writer.writerows([list(cells(job, str, True).values()) for job in jobs])
+    outcome = read_text(tmp_path, written.getvalue())
+    assert said(outcome.good, jobs) == told(jobs)
+    assert (outcome.bad, outcome.found.unknown_columns) == ([], ())
+
+
+def test_lists_of_nodes_keep_their_commas_or_their_record_is_refused(tmp_path: Path) -> None:
+    text = "JobID,{}State,Start,End,AllocTRES,NodeList{}\n7,{}COMPLETED,1767571200,1767574800,cpu=4,mem=1G,{}{}\n"
+    for nodes in ("n1,n2,n3,n5", "n[1-3,5]", "n1,n[2-3,5]"):
+        (row,) = read_text(tmp_path, text.format("JobName,", "", "x, y,", nodes, "")).good
+        assert (row["job_name"], row["cpu_millicores"], row["memory_mib"]) == ("x, y", 4000, 1024)
+        assert row["node_names"] == "n1,n2,n3,n5"
+    # Where a list ends and free text begins, nobody can tell.
+    outcome = read_text(tmp_path, text.format("", ",JobName", "", "n1,n2", ",x"))
+    assert (outcome.good, len(outcome.bad)) == ([], 1)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -25,7 +25,7 @@ _SHAPES = {
         "CPUTime Duration Elapsed Planned PlannedCPU Reserved ResvCPU Suspended SystemCPU Timelimit TimelimitRaw"
         " TotalCPU UserCPU"
     ),
-    r"|[^\s=,]+=\S*": (
+    r"|[^\s=,]+=[^\s,]*(?:,[^\s=,]+=[^\s,]*)*": (
         "AllocTRES ReqTRES TRES TRESUsageInAve TRESUsageInMax TRESUsageInMaxNode TRESUsageInMaxTask TRESUsageInMin"
         " TRESUsageInMinNode TRESUsageInMinTask TRESUsageInTot TRESUsageOutAve TRESUsageOutMax TRESUsageOutMaxNode"
         " TRESUsageOutMaxTask TRESUsageOutMin TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot"
@@ -48,12 +48,36 @@ _SHAPES = {
 }
 """Patterns, and the columns whose cells match them. Only those of the last line are text that anybody may choose."""
 
+_LISTS = "AllocGRES AllocTRES NodeList NodeName NodeNames ReqGRES ReqNodes ReqTRES TRES"
+"""Columns whose cells may be lists with commas."""
+_ITEM = r"(?:billing|cpu|energy|mem|node|pages|vmem|(?:bb|fs|gres|ic|license)/[^=,\s]+)=[^=,\s]*"
+_BRACKETS = r'(?:[^,\[\]"]*\[[\d,%-]+\])+[^,\[\]]*'
+_WITH_COMMAS = re.compile(rf'(?<![^,])(?:{_ITEM}(?:,{_ITEM})+|{_BRACKETS}|"(?:[^"]|"")*")(?![^,])')
+COMMA = "\ue000"
+"""Stands for a comma inside a cell of a file in which commas separate the cells."""
+
 _ALIASES = {"start": "timestart", "end": "timeend", "parname": "parentname", "parent": "parentname"}
 """What other versions and formats of sacctmgr print for the columns that its connectors read."""
 _TELLING = 6
 """How many columns at the beginning of a line are looked at to tell whether a record begins there."""
 MOST_SPARE = 100
 """Delimiters inside a record's free text beyond which it counts as broken."""
+
+
+def guarded(text: str, delimiter: str) -> str:
+    """A line in which the commas of lists, and of cells that another tool quoted, are no delimiters."""
+    if delimiter != ",":
+        return text
+
+    def guard(found: re.Match[str]) -> str:
+        cell = found[0][1:-1].replace('""', '"') if found[0].startswith('"') else found[0]
+        return cell.replace(",", COMMA)
+
+    return _WITH_COMMAS.sub(guard, text)
+
+
+def unguarded(text: str) -> str:
+    return text.replace(COMMA, ",")
 
 
 def letters(name: str) -> str:
@@ -69,14 +93,18 @@ class Column:
     is_free: bool
     """Whether a delimiter or a line break may be part of a cell."""
     is_known: bool
+    is_list: bool = False
 
     def fits(self, cell: str) -> bool:
         return bool(self.shape.fullmatch(cell.strip(" \t\r")))
 
+    def may_hold(self, delimiter: str) -> bool:
+        return self.is_free or (self.is_list and delimiter == ",")
+
 
 _FREE = re.compile(r"(?s:.*)")
 _KNOWN = {
-    letters(name): Column(letters(name), re.compile(shape), shape == _FREE.pattern, True)
+    letters(name): Column(letters(name), re.compile(shape), shape == _FREE.pattern, True, name in _LISTS.split())
     for shape, names in _SHAPES.items()
     for name in names.split()
 }
@@ -137,7 +165,7 @@ def fit(pieces: Sequence[str], delimiter: str, header: Sequence[Column]) -> list
         return delimiter.join(pieces[place + used : place + used + more + 1])
 
     def choices(place: int, used: int) -> list[int]:
-        most = spare - used if header[place].is_free else 0
+        most = spare - used if header[place].may_hold(delimiter) else 0
         return [more for more in range(most + 1) if header[place].fits(cell(place, used, more))]
 
     width = len(header)

@@ -80,9 +80,9 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
         ),
 
         timed as (
-            select f.*, c.is_named, c.own_cluster, {start} as starts, {end} as ends, {clock_seconds("f.Duration")} as lasted,
+            select f.*, {start} as starts, {end} as ends, {clock_seconds("f.Duration")} as lasted,
                 unnest(coalesce(string_split(n.names, ','), [cast(null as varchar)])) as node_name,
-                n.reason as nodes_reason, s.is_available, d.delivered_at
+                n.reason as nodes_reason, s.is_available, c.is_named, c.own_cluster, d.delivered_at
             from event_cells as f
             join deliveries as d using (file)
             join clusters as c using (file)

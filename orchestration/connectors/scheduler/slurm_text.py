@@ -19,14 +19,17 @@ import pyarrow.compute as pc
 
 from orchestration.connectors.base import Delivery, Reject
 from orchestration.connectors.scheduler.slurm_columns import (
+    COMMA,
     Column,
     begins_record,
     column,
     fit,
+    guarded,
     is_known,
     letters,
     misspelled,
     place_of,
+    unguarded,
 )
 from orchestration.connectors.tables import LONGEST_RECORD
 from orchestration.connectors.text import numbered_lines, without_header
@@ -116,6 +119,7 @@ def layout_of(delivery: Delivery, asked: Asked) -> Layout:
             "print with -P, which separates whole values by a delimiter",
         )
     delimiter = asked.delimiter or _delimiter_of_header(first)
+    first = guarded(first, delimiter or "")
     names = first.removesuffix(delimiter).split(delimiter) if delimiter else []
     if delimiter and _is_header(names, asked):
         _refuse_misspelled(delivery, line, names, delimiter)
@@ -140,7 +144,8 @@ def _filled_lines(delivery: Delivery) -> Iterator[tuple[int, str]]:
 def _delimiter_of_header(text: str) -> str | None:
     """What stands between the names; single spaces are parts of names such as `Cluster Nodes`."""
     gaps = Counter(gap for gap in _GAP.findall(text) if gap != " ")
-    return gaps.most_common(1)[0][0] if gaps else None
+    most = gaps.most_common(1)[0][0] if gaps else None
+    return "," if most == '","' else most
 
 
 def _is_header(names: Sequence[str], asked: Asked) -> bool:
@@ -167,7 +172,7 @@ def _layout_without_header(delivery: Delivery, sample: Sequence[tuple[int, str]]
     candidates = [asked.delimiter] if asked.delimiter else COMMON_DELIMITERS
 
     def fitting(delimiter: str, more: int) -> int:
-        return sum(text.count(delimiter) + 1 == width + more for _, text in sample)
+        return sum(guarded(text, delimiter).count(delimiter) + 1 == width + more for _, text in sample)
 
     ways = [(sign, more) for sign in candidates for more in (0, 1)]
     # Where `|` and `|#` cut equally well, the longer one leaves nothing of itself in the cells.
@@ -200,12 +205,18 @@ class Cut:
         """The records with the columns of the schema after `file` and `line`; empty cells are null."""
         places = [place_of(name, self.layout.header) for name in schema.names[2:]]
         for numbers, cells in self._records():
-            texts = [pa.nulls(len(numbers), pa.string()) if at is None else _trimmed(cells(at)) for at in places]
+            texts = [pa.nulls(len(numbers), pa.string()) if at is None else self._cells(cells(at)) for at in places]
             yield pa.table([np.full(len(numbers), self.file), numbers, *texts], schema=schema)
+
+    def _cells(self, texts: pa.Array) -> pa.Array:
+        bare = _trimmed(texts)
+        return pc.replace_substring(bare, COMMA, ",") if self.layout.delimiter == "," else bare
 
     def _records(self) -> Iterator[tuple[np.ndarray, Cells]]:
         kept = _Lines(np.zeros(0, np.int64), pa.array([], pa.string()))
         for start, texts in numbered_lines(self.delivery.path):
+            if self.layout.delimiter == ",":
+                texts = pa.array([guarded(text, ",") for text in texts.to_pylist()], pa.string())
             lines = _Lines(np.arange(start, start + len(texts)), texts)
             lines = self._without_headers(lines[max(0, self.layout.line + 1 - start) :])
             kept = yield from self._cut(kept.plus(lines), is_last=False)
@@ -270,7 +281,7 @@ class Cut:
                     found[-1][1][-1] = None
                 follows_stray |= is_stray
                 reason = f"has {text.count(layout.delimiter) + 1} fields instead of {layout.cells}"
-                self.rejects.append(Reject(self.file, number, reason, text))
+                self.rejects.append(Reject(self.file, number, reason, unguarded(text)))
                 self.count += 1
             lines, first_is_whole = lines[length:], False
         if found:
