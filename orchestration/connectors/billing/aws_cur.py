@@ -117,7 +117,7 @@ CATEGORIES = {
 PRODUCT_KEYS = ("product_name", "product_family", "region_code", "region", "sku", "instance_type")
 _TAG = re.compile(r"(?:resourceTags/|resource_tags_)(?:user[:_]|(aws[:_]eks[:_]))(.+)", re.IGNORECASE)
 _TAG_COLUMN = "tag "
-DISCOUNTED = "another cost after discounts that have no lines of their own: if those are on the invoice, set 'cost: net_unblended'"
+DISCOUNTED = "another cost after discounts without lines of their own: if the invoice has them, 'cost: net_unblended'"
 _COST_CATEGORY = re.compile(r"(?:costCategory/|cost_category_)(.+)", re.IGNORECASE)
 _FAMILY = re.compile(
     r"(identity|bill|line_?item|product|pricing|reservation|savings_?plan|split_?line_?item|discount|resource_?tags"
@@ -166,7 +166,7 @@ def _tag_key(column: str) -> str | None:
 
 
 def _tag_column(key: str) -> str:
-    """What the column of a tag is called here: `Team` and `team` are two tags, but would be one name to the database."""
+    """A name for the column of a tag: `Team` and `team` are two tags, but one name to the database."""
     return _TAG_COLUMN + key.encode().hex()
 
 
