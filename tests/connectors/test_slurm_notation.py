@@ -40,9 +40,15 @@ def test_shards_count_once_the_source_says_how_many_a_gpu_has() -> None:
     assert parse_tres("gres/shard:a100=3,gres/shard=3", 4)[0] == 3 * GPU // 4
 
 
-@pytest.mark.parametrize("text", ["gres/gpu:1g.5gb=3,gres/gpu=1", "cpu", "cpu=-1", "mem=4X", "gres/gpu=many"])
-def test_amounts_that_contradict_themselves_are_bad(text: str) -> None:
-    with pytest.raises(ValueError, match="AllocTRES"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("gres/gpu:1g.5gb=3,gres/gpu=1", "cpu", "cpu=-1", "mem=4X", "gres/gpu=many"),
+        *(f"cpu={10**20}", f"gres/gpu={10**18}", "mem=20000000E"),
+    ],
+)
+def test_amounts_that_contradict_themselves_or_cannot_be_are_bad(text: str) -> None:
+    with pytest.raises(ValueError, match=r"AllocTRES|that no cluster has"):
         parse_tres(text)
 
 
@@ -128,6 +134,13 @@ def test_times_that_contradict_elapsed_are_bad(tmp_path: Path) -> None:
     assert "1 jobs lasted longer than Elapsed says" in outcome.found.doubts[0]
 
 
+def test_durations_of_thousands_of_years_are_bad(tmp_path: Path) -> None:
+    lines = [job("1", elapsed="9" * 19), job("2", elapsed="3600.0"), job("3", elapsed="9" * 40)]
+    outcome = dump(tmp_path, *lines)
+    assert [row["part_id"] for row in outcome.good] == ["2"]
+    assert [reason.split(":")[0] for _, reason in outcome.bad] == ["ElapsedRaw is not a number"] * 2
+
+
 def test_repeated_records_are_skipped_and_other_versions_are_not(tmp_path: Path) -> None:
     outcome = dump(tmp_path, job("1"), job("1"), HEADER, job("1"), job("1", state="FAILED"), job("1.0"), job("1.0"))
     assert outcome.skipped[:2] == [(3, "repeats line 2"), (5, "repeats line 2")]
@@ -140,6 +153,25 @@ def test_the_later_version_of_a_run_in_one_file_counts(workspace) -> None:
     jobs = workspace.land(source, "2026-01-05", "2026-01-06").tables["jobs"]
     assert (jobs.read, jobs.landed, jobs.superseded) == (2, 1, 1)
     assert workspace.query("select state from {jobs}") == [("COMPLETED",)]
+
+
+def test_what_is_open_is_known_until_it_was_printed(tmp_path: Path) -> None:
+    """Not until the file was delivered, which may be months later; a suspended job has not elapsed until then."""
+    open_job = {"start": "1767578400", "end": "Unknown", "state": "RUNNING"}
+    lines = [
+        f"{job('1', elapsed='600', **open_job)}|00:10:00",
+        f"{job('2', elapsed='', **open_job)}|00:10:00",
+        f"{job('3', elapsed='0', **open_job)}|00:00:00",
+        f"{job('4', elapsed='600', **{**open_job, 'state': 'SUSPENDED'})}|00:10:00",
+        f"{job('5', elapsed='9' * 10, **open_job)}|",
+    ]
+    rows = dump(tmp_path, *lines, header=f"{HEADER}|Suspended").good
+    delivered = 1772323200
+    assert [int(row["as_of_at"].timestamp()) for row in rows] == [1767578400 + 1200, *[delivered] * 4]
+    path = tmp_path / "events_20260301T000000Z"
+    path.write_text("NodeName|TimeStart|TimeEnd|Duration|State\nn1|1767578400|Unknown|1-00:00:01|DOWN\n")
+    (row,) = read(path, "events").good
+    assert int(row["as_of_at"].timestamp()) == 1767578400 + 86401
 
 
 def test_of_several_clusters_the_one_that_is_meant_is_read(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from orchestration.connectors.scheduler.slurm_notation import node_names
 from orchestration.connectors.scheduler.slurm_states import is_available
 from orchestration.connectors.scheduler.slurm_text import Asked
 from orchestration.connectors.scheduler.slurm_time import (
+    as_of_sql,
     candidates_sql,
     clock_seconds,
     need_zone,
@@ -101,7 +102,7 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
             Reason as reason,
             {picked("starts", 1)} as start_at,
             {picked("ends", 2)} as end_at,
-            case when end_at is null then greatest(delivered_at, start_at) end as as_of_at,
+            {as_of_sql("lasted", "delivered_at")} as as_of_at,
             {skip} as skip_reason,
             {reason} as bad_reason
         from picked

@@ -15,6 +15,7 @@ from orchestration.connectors.scheduler.slurm_notation import HELD_COLUMNS, held
 from orchestration.connectors.scheduler.slurm_states import ENDED, job_state
 from orchestration.connectors.scheduler.slurm_text import Asked
 from orchestration.connectors.scheduler.slurm_time import (
+    as_of_sql,
     candidates_sql,
     clock_seconds,
     need_zone,
@@ -32,7 +33,6 @@ from orchestration.connectors.sql import (
     minutes_ms,
     missing,
     quoted,
-    whole,
 )
 from orchestration.settings import SlurmSource
 
@@ -167,7 +167,7 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
                 {start} as starts,
                 {end} as ends,
                 {submit} as submits,
-                coalesce({whole("f.ElapsedRaw")}, {clock_seconds("f.Elapsed")}) as elapsed_seconds,
+                coalesce({clock_seconds("f.ElapsedRaw")}, {clock_seconds("f.Elapsed")}) as elapsed_seconds,
                 {clock_seconds("f.Suspended")} as suspended_seconds,
                 {_time_limit_ms()} as time_limit_ms,
                 regexp_extract(f.Comment, '(?:^|\\s)checkpoint_minutes=(\\S*)', 1) as checkpoint,
@@ -198,6 +198,9 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
                 state_name as state,
                 {picked("starts", 1)} as start_at,
                 {picked("ends", 2)} as end_at,
+                -- While a job is suspended its elapsed time stands still, and says nothing of the time of the dump.
+                case when state <> 'SUSPENDED' then elapsed_seconds + coalesce(suspended_seconds, 0) end
+                    as running_seconds,
                 len(starts) > 1 or len(ends) > 1 as has_two_meanings,
                 epoch_us(end_at) - epoch_us(start_at) as lasted_us,
                 case when not has_two_meanings then lasted_us - elapsed_seconds * 1000000 end as not_elapsed_us,
@@ -227,7 +230,7 @@ def _select(source: SlurmSource, years: tuple[int, int]) -> str:
             state,
             ExitCode as exit_code,
             submits[1] as submit_at,
-            case when end_at is null then greatest(delivered_at, start_at) end as as_of_at,
+            {as_of_sql("running_seconds", "delivered_at")} as as_of_at,
             suspended_ms,
             time_limit_ms,
             {minutes_ms("checkpoint")} as checkpoint_interval_ms,

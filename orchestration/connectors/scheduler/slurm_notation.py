@@ -16,6 +16,8 @@ from orchestration.landing.schemas import GPU_UNITS_PER_GPU
 NO_NODES = {"", "None assigned", "(null)", "None", "N/A"}
 MOST_NODES = 100_000
 """More names than any cluster has: a typing error, not a list."""
+MOST_OF_ANYTHING = 10**13
+"""GPUs, cores or MiB: a damaged number, which would not fit the landing tables."""
 PER_CPU = 2**31, 2**63
 """The flags in a number of MiB by which versions before 21.08 say that it is per CPU."""
 HELD_COLUMNS = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocGRES", "ReqTRES", "ReqGRES", "ReqMem", "NNodes", "AllocNodes")
@@ -200,7 +202,7 @@ def requested_mib(text: str | None, nodes: Fraction | None, cores: Fraction | No
                 return None  # rounded away together with the flag
             amount, per = amount - flag, "c"
     times = {"n": nodes, "c": cores, "": Fraction(1)}[per]
-    return None if times is None or not amount else half_away(amount * times)
+    return None if times is None or not amount else _possible(amount * times, text)
 
 
 def _count(text: str) -> Fraction:
@@ -212,6 +214,8 @@ def _count(text: str) -> Fraction:
         raise ValueError(f"AllocTRES with a bad number: {text[:40]}") from None
     if count < 0:
         raise ValueError(f"AllocTRES with a negative number: {text[:40]}")
+    if count > MOST_OF_ANYTHING:
+        raise ValueError(f"AllocTRES with a number that no cluster has: {text[:40]}")
     return count
 
 
@@ -219,4 +223,10 @@ def _memory_mib(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTPE]?)", text)
     if not found:
         raise ValueError(f"AllocTRES with bad memory: {text[:40]}")
-    return half_away(Fraction(found[1]) * _MEMORY_MIB[found[2]])
+    return _possible(Fraction(found[1]) * _MEMORY_MIB[found[2]], text)
+
+
+def _possible(mib: Fraction, text: str) -> int:
+    if mib > MOST_OF_ANYTHING:
+        raise ValueError(f"memory that no cluster has: {text[:40]}")
+    return half_away(mib)

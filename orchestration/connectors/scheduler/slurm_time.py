@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery
-from orchestration.connectors.sql import identifier, literal
+from orchestration.connectors.sql import identifier, literal, quoted
 from orchestration.errors import ApportionError
 from orchestration.settings import SlurmSource
 
@@ -121,6 +121,17 @@ def pick_sql(held: str, delivered: str) -> str:
         end"""
 
 
+def as_of_sql(held: str, delivered: str) -> str:
+    """SQL for when a record without an end (`start_at`, `end_at`) was printed.
+
+    Slurm prints how long an open record has lasted, and so says the instant itself; a file may be moved or copied long
+    after that. Without it the delivery counts, which is never before the printing.
+    """
+    since = f"epoch({delivered}) - epoch(start_at)"
+    printed = f"case when {held} > 0 and {held} < {since} then start_at + to_seconds({held}) else {delivered} end"
+    return f"case when end_at is null then greatest({printed}, start_at) end"
+
+
 def picked(times: str, place: int) -> str:
     """The chosen one of `starts` (place 1) or `ends` (place 2)."""
     return f"{times}[cast(pick[{place}] as bigint)]"
@@ -140,14 +151,14 @@ def _shift(naive: str, offset: int) -> str:
 
 
 def clock_seconds(column: str) -> str:
-    """`1-02:03:04`, `03:04` or plain seconds, as SQL."""
-    pattern = r"'(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?'"
+    """`1-02:03:04`, `03:04` or plain seconds, as SQL; nothing lasts for thousands of years, and sums would not fit."""
+    pattern = r"'(?:(\d{1,6})-)?(?:(\d{1,8}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?'"
     parts = [
         f"coalesce(try_cast(regexp_extract({column}, {pattern}, {group}) as bigint), 0) * {seconds}"
         for group, seconds in ((1, 86_400), (2, 3_600), (3, 60), (4, 1))
     ]
     return (
-        f"case when regexp_full_match({column}, '\\d+') then try_cast({column} as bigint)"
+        f"case when regexp_full_match({column}, '\\d{{1,11}}(\\.0*)?') then try_cast({column} as bigint)"
         f" when regexp_full_match({column}, {pattern}) then {' + '.join(parts)} end"
     )
 
@@ -183,7 +194,8 @@ def need_zone(
         return
     found = con.execute(
         f"select file, line, name, text from ({_all_texts(table, columns)})"
-        f" where regexp_full_match(text, '{LOCAL}') order by file, line limit 1"
+        f" where regexp_full_match(text, '{LOCAL}')"
+        f" order by file, line, list_position([{quoted(columns)}], name) limit 1"
     ).fetchall()
     for file, line, column, text in found:
         raise ApportionError(
