@@ -20,6 +20,9 @@ from orchestration.errors import ApportionError
 from orchestration.landing.spans import ONE_DAY, Span
 
 _STAMP = re.compile(r"(?<!\d)(\d{8}T\d{6})Z(?![0-9A-Za-z])")
+_RUN = re.compile(r"(?:^|/)(?:\d{8}-\d{8}/(\d{12})|(\d{4}-?\d\d-?\d\dT\d\d:?\d\d:?\d\d)(?:\.\d+)?Z(?:-[^/]*)?)/")
+"""The folder of one run of an export: `20260101-20260131/202602030600/` of Azure, `20260203T060000Z/` or
+`2026-02-03T06:00:00.000Z-<id>/` of AWS."""
 _RANGE = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)_(\d{4}-\d\d-\d\d)(?!\d)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
 _PART = re.compile(r"(?<![0-9A-Za-z])(?:part[-_]?\d+(?:[-_]\d+)*|\d{5}|0\d{5,})(?![0-9A-Za-z])", re.IGNORECASE)
@@ -63,7 +66,7 @@ def delivery(path: Path, root: Path) -> Delivery:
     stat = path.stat()
     name = path.relative_to(root).as_posix()
     try:
-        delivered_at = _delivered_at(path.name) or datetime.fromtimestamp(stat.st_mtime_ns // 10**9, UTC)
+        delivered_at = _delivered_at(name) or datetime.fromtimestamp(stat.st_mtime_ns // 10**9, UTC)
         declared = _declared(path.name)
     except ValueError as error:
         raise ApportionError(
@@ -85,8 +88,13 @@ def _fixed_part(pattern: str) -> Path:
 
 
 def _delivered_at(name: str) -> datetime | None:
-    found = _STAMP.search(name)
-    return datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC) if found else None
+    """The stamp of a file, else that of the run in whose folder it lies: copies may have lost their own times."""
+    if found := _STAMP.search(name.rpartition("/")[2]):
+        return datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+    if found := _RUN.search(name):
+        digits = re.sub(r"\D", "", found[1] or found[2])
+        return datetime.strptime(digits.ljust(14, "0"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return None
 
 
 def _declared(name: str) -> Span | None:

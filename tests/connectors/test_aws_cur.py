@@ -297,6 +297,25 @@ def test_tags_that_differ_in_their_case_alone_are_two(workspace):
     ]
 
 
+def test_the_column_of_all_tags_stands_in_for_that_of_resource_tags(workspace):
+    everything = {
+        "resourceTags/user:CostCenter": "7",
+        "resourceTags/aws:eks:namespace": "nlp",
+        "resourceTags/aws:createdBy": "somebody",
+        "costCategory/unit": "lab",
+        "accountTag/team": "vision",
+    }
+    expected = {"CostCenter": "7", "aws:eks:namespace": "nlp", "cost_category/unit": "lab", "accountTag/team": "vision"}
+    lines = [line(tags=json.dumps(everything)), line(tags="{}"), line(tags="no map")]
+    charges = landed(workspace, lines)
+    assert json.loads(charges[0]["tags"]) == expected
+    assert charges[1]["tags"] is None
+    assert workspace.quarantined() == [(4, "tags is not a JSON object")]
+    # With both, the shorter keys count, and not the same tag under two names.
+    both = landed(workspace, [line(tags=json.dumps(everything), resource_tags='{"user_cost_center": "7"}')])
+    assert json.loads(both[0]["tags"]) == {"cost_center": "7"}
+
+
 def test_lines_of_pods_describe_and_never_add(workspace):
     pod = line(
         "Usage",

@@ -73,6 +73,22 @@ def test_in_the_folders_of_aws_small_numbers_are_parts(workspace, run):
     assert costs(workspace) == [(f"2026-01-{day:02}", Decimal("1.5")) for day in (1, 2, 10)]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("20260101-20260201/20260110T120000Z", "20260101-20260201/20260203T060000Z"),
+        ("BILLING_PERIOD=2026-01/2026-01-10T12:00:00.000Z-b7", "BILLING_PERIOD=2026-01/2026-02-03T06:00:00.123Z-a1"),
+        ("daily/20260101-20260131/202601101200/b7", "daily/20260101-20260131/202602030600/a1"),
+    ],
+)
+def test_the_folder_of_a_run_says_when_it_was_made_where_copies_have_lost_their_times(workspace, focus, older, newer):
+    workspace.deliver(f"{newer}/part_0_0001.csv", bill(line("2", "2026-01-02")), mtime="2026-03-01T00:00:00")
+    workspace.deliver(f"{newer}/part_1_0001.csv", bill(line("3", "2026-01-03")), mtime="2026-03-01T00:00:01")
+    workspace.deliver(f"{older}/part_0_0001.csv", bill(line("1", "2026-01-02")), mtime="2026-03-01T00:00:02")
+    workspace.land(focus, "2026-01-01", "2026-02-01")
+    assert costs(workspace) == [("2026-01-02", Decimal(2)), ("2026-01-03", Decimal(3))]
+
+
 def test_a_late_line_of_the_next_bill_outlives_a_new_version_of_the_month_it_charges(workspace, focus):
     workspace.deliver("focus_2026-01_20260203T000000Z.csv", bill(line("10", "2026-01-30")))
     february = bill(line("3", "2026-01-30", month="2026-02"), line("20", "2026-02-02", month="2026-02"))

@@ -60,7 +60,7 @@ MONEY = (
     "savings_plan_net_amortized_upfront_commitment_for_billing_period",
     "savings_plan_net_recurring_commitment_for_billing_period",
 )
-MAPS = ("product", "resource_tags", "cost_category")
+MAPS = ("product", "resource_tags", "cost_category", "all_tags")
 OPTIONAL = (
     *MONEY,
     *MAPS,
@@ -121,11 +121,11 @@ DISCOUNTED = "another cost after discounts without lines of their own: if the in
 _COST_CATEGORY = re.compile(r"(?:costCategory/|cost_category_)(.+)", re.IGNORECASE)
 _FAMILY = re.compile(
     r"(identity|bill|line_?item|product|pricing|reservation|savings_?plan|split_?line_?item|discount|resource_?tags"
-    r"|cost_?category|tags)([/_]|$)",
+    r"|cost_?category|capacity_?reservation|tags)([/_]|$)",
     re.IGNORECASE,
 )
 """The families that AWS sorts its columns into; most of them say nothing that a charge needs."""
-ONLY_IN_CUR_2 = {"resourcetags", "product", "discount", "costcategory", "billpayeraccountname"}
+ONLY_IN_CUR_2 = {"resourcetags", "tags", "product", "discount", "costcategory", "billpayeraccountname"}
 _KEY = re.compile(r"(?:user[:_]|(aws[:_]eks[:_]))(.+)", re.IGNORECASE)
 
 
@@ -154,7 +154,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-_BY_LETTERS = {_letters(name): name for name in (*REQUIRED, *OPTIONAL)}
+_BY_LETTERS = {_letters(name): name for name in (*REQUIRED, *OPTIONAL)} | {"tags": "all_tags"}
 
 
 def _tag_key(column: str) -> str | None:
@@ -191,6 +191,8 @@ def _layout(delivery: Delivery, header: Sequence[str]) -> Layout:
             places.setdefault(name, place)
         elif not _FAMILY.match(column):
             unknown.append(column)
+    if "resource_tags" in places:
+        places.pop("all_tags", None)  # the same tags again, with other keys
     require(delivery, places, REQUIRED, header)
     is_second = bool({_letters(column) for column in header} & ONLY_IN_CUR_2)
     return Layout(places, "AWS CUR 2.0" if is_second else "AWS CUR", tuple(unknown))
@@ -203,6 +205,7 @@ def _read_maps(con: DuckDBPyConnection) -> None:
         ("product", [(key, text) for key in PRODUCT_KEYS], _product),
         ("resource_tags", [("tags", text)], _tags),
         ("cost_category", [("tags", text)], _cost_categories),
+        ("all_tags", [("tags", text)], _all_tags),
     ):
         query = f"select distinct {name} from cur_lines where {name} is not null"
         map_distinct(con, f"cur_{name}", query, columns, parse)
@@ -233,6 +236,12 @@ def _tags(text: str) -> list[str]:
 
 def _cost_categories(text: str) -> list[str]:
     return [_json({f"cost_category/{key}": value for key, value in _object(text).items()})]
+
+
+def _all_tags(text: str) -> list[str]:
+    """Tags of all kinds, whose keys are called as the columns of the legacy report are."""
+    keyed = ((_tag_key(key), key, value) for key, value in _object(text).items())
+    return [_json({own or key: value for own, key, value in keyed if own or not key.startswith("resourceTags/")})]
 
 
 def _json(tags: dict[str, str]) -> str:
@@ -402,7 +411,7 @@ def _tags_sql(tags: dict[str, str]) -> str:
     """All tags of a line as one JSON object; a null deletes its key, which is how the empty ones go."""
     columns = "".join(f", {literal(key)}, l.{identifier(column)}" for column, key in tags.items())
     return f"""nullif(cast(json_merge_patch(
-        coalesce(rt.tags, '{{}}'),
+        coalesce(rt.tags, every.tags, '{{}}'),
         coalesce(cc.tags, '{{}}'),
         json_object({columns.removeprefix(", ")}),
         case when is_split or {_number("split_line_item_split_cost")} <> 0 then json_object(
@@ -549,7 +558,8 @@ def _select(source: AwsCurSource, layouts: Sequence[Layout], tags: dict[str, str
         left join cur_product as p on p.text = l.product
         left join cur_resource_tags as rt on rt.text = l.resource_tags
         left join cur_cost_category as cc on cc.text = l.cost_category
+        left join cur_all_tags as every on every.text = l.all_tags
     """
 
 
-_SHORT = {"p": "product", "rt": "resource_tags", "cc": "cost_category"}
+_SHORT = {"p": "product", "rt": "resource_tags", "cc": "cost_category", "every": "tags"}
