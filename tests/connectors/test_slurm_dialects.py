@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -139,6 +140,19 @@ def test_every_shape_of_json_reads_back_equal(tmp_path: Path, shape: str, indent
     assert said(outcome.good, jobs) == told(jobs)
     assert (outcome.bad, outcome.skipped) == ([], [])
     assert outcome.found.variant == "Slurm JSON, Slurm 23.11.1, v0.0.40, epoch times"
+
+
+def test_an_error_is_no_empty_day(tmp_path: Path) -> None:
+    def document(*errors: Any) -> str:
+        return json.dumps({"jobs": [], "errors": errors, "meta": {}})
+
+    for nothing in ([], [{"error_number": 9003, "error": "Nothing found"}], [{"description": "Nothing found"}]):
+        assert read_text(tmp_path, document(*nothing)).good == []
+    failed = {"error_number": 7000, "error": "Unable to connect to database", "description": "slurmdb_jobs_get()"}
+    with pytest.raises(ApportionError, match="answered with an error: Unable to connect to database: slurmdb_jobs_get"):
+        read_text(tmp_path, document(failed))
+    with pytest.raises(ApportionError, match="answered with an error: number 5"):
+        read_text(tmp_path, document({"error_code": 5}))
 
 
 def test_a_json_number_that_marks_16_bits_is_a_number(tmp_path: Path) -> None:

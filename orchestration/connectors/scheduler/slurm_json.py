@@ -21,6 +21,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 NOT_SET = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
 """What older versions print for a number that is not set or has no limit. None of what is read has 16 bits, whose mark
 65534 is as good an id or amount as any."""
+NOTHING_FOUND = 9003
+"""The number under which slurmrestd says that a list is empty."""
 UNFINISHED = {"CONFIGURING", "PENDING", "RESIZING", "RUNNING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
 
 Record = Mapping[str, Any]
@@ -41,7 +43,8 @@ def read_document(delivery: Delivery, key: str, take: Take) -> str:
     """Hands out the records of a document's list `key`, one at a time; returns which version wrote it."""
     text = b"".join(blocks(delivery.path)).decode()
     try:
-        return _Reader(text, key, take).read()
+        reader = _Reader(text, key, take)
+        version = reader.read()
     except (ValueError, RecursionError) as error:
         at = getattr(error, "pos", len(text))
         message = getattr(error, "msg", "nested too deeply")
@@ -54,6 +57,12 @@ def read_document(delivery: Delivery, key: str, take: Take) -> str:
             f"{delivery.path}: JSON without a list {key!r}: {error.args[0]}",
             "deliver what --json prints, or what slurmrestd answers, as it is",
         ) from error
+    if not reader.count and (failure := _failure(reader.errors)):
+        # Taken at its word, an empty list would erase the days that the file is complete for.
+        raise ApportionError(
+            f"{delivery.path}: Slurm answered with an error: {failure}", "repeat the query and deliver again"
+        )
+    return version
 
 
 class _Reader:
@@ -62,6 +71,9 @@ class _Reader:
     def __init__(self, text: str, key: str, take: Take) -> None:
         self._text, self._key, self._take_record = text, key, take
         self._at = 0
+        self.count = 0
+        self.errors: Any = None
+        """What the document says under this name."""
 
     def read(self) -> str:
         found, meta = False, None
@@ -72,6 +84,7 @@ class _Reader:
             else:
                 value = self._value()
                 meta = value if name == "meta" else meta
+                self.errors = value if name == "errors" else self.errors
         if self._next():
             raise json.JSONDecodeError("more than one document", self._text, self._at)
         if not found:
@@ -116,7 +129,19 @@ class _Reader:
             record = self._value()
             if not isinstance(record, dict):
                 raise json.JSONDecodeError("a record that is no object", self._text, counted)
+            self.count += 1
             self._take_record(last, record)
+
+
+def _failure(errors: Any) -> str | None:
+    """The first error that is more than that nothing was found."""
+    for error in errors if isinstance(errors, list) else ():
+        said = error if isinstance(error, dict) else {"error": error}
+        code = said.get("error_number", said.get("error_code"))
+        words = [str(said[name]) for name in ("error", "description") if said.get(name)]
+        if code != NOTHING_FOUND and not any(text.startswith("Nothing found") for text in words):
+            return ": ".join(words) or f"number {code}"
+    return None
 
 
 def _written_by(meta: Any) -> str:
