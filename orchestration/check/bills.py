@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 
 from duckdb import DuckDBPyConnection
 
@@ -29,7 +29,9 @@ class Bills:
         self._load = load
         self._accounts: dict[int, Accounts] = {}
         self._said: dict[tuple, int] = {}
-        self._sketches: dict[int, tuple[set[date], set[int]]] = {}
+        self._periods: dict[int, set[date]] = {}
+        self._sketches: dict[tuple[datetime, str], set[int]] = {}
+        """What the parts of each delivery are about, as far as they have been told."""
 
     def doubts(self, con: DuckDBPyConnection, rank: int) -> list[str]:
         return [
@@ -64,6 +66,10 @@ class Bills:
         """Whether a file may have to give way to another: it is older, and tells the same part of the bill."""
         one, other = self._load.deliveries[older], self._load.deliveries[rank]
         return one.delivered_at < other.delivered_at and self._stream(older) == self._stream(rank)
+
+    def _delivery(self, rank: int) -> tuple[datetime, str]:
+        """What the parts of one export have in common."""
+        return self._load.deliveries[rank].delivered_at, self._stream(rank)
 
     def _stream(self, rank: int) -> str:
         stream = self._load.feed.stream
@@ -103,14 +109,17 @@ class Bills:
             f"select distinct hash({', '.join(_SUBJECT)}) as subject from {self._lines(rank)} order by 1 limit {SKETCH}"
         ).fetchall()
         mine = {period for (period,) in periods if self._replaces(rank, period)}
-        sketch = {subject for (subject,) in smallest}
+        sketch = self._sketches.setdefault(self._delivery(rank), set())
+        sketch.update(subject for (subject,) in smallest)
         deliveries = self._load.deliveries
         strangers = [
             deliveries[older].name
-            for older, (its_periods, its_sketch) in self._sketches.items()
-            if self._is_before(older, rank) and its_periods & mine and its_sketch.isdisjoint(sketch)
+            for older, its_periods in self._periods.items()
+            if self._is_before(older, rank)
+            and its_periods & mine
+            and self._sketches[self._delivery(older)].isdisjoint(sketch)
         ]
-        self._sketches[rank] = {period for (period,) in periods}, sketch
+        self._periods[rank] = {period for (period,) in periods}
         if not strangers:
             return []
         return [

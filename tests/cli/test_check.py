@@ -172,3 +172,18 @@ def test_parts_whose_names_do_not_say_so_are_doubted(root):
         "replaces focus-1_20260402T000000Z.csv and 1 more, without a line in common",
         None,
     ]
+
+
+def test_parts_of_a_new_version_need_no_line_in_common_with_each_part_of_the_old_one(root):
+    one, two, three = (line("a", day) for day in (1, 2, 3))
+    found = doubts(
+        root,
+        {
+            "focus_part_1_20260402T000000Z.csv": one,
+            "focus_part_2_20260402T000000Z.csv": two,
+            "focus_part_1_20260403T000000Z.csv": one,
+            "focus_part_2_20260403T000000Z.csv": two,
+            "focus_part_3_20260403T000000Z.csv": three,  # new, but its bill is known
+        },
+    )
+    assert not any(found.values())

@@ -37,3 +37,14 @@ def test_a_currency_is_one_however_it_is_typed(workspace):
     workspace.deliver("sheet_2026.csv", f"cost_id,cost_type,period_start,period_end,amount,currency\n{rows}")
     source = workspace.source(area="billing", kind="cost_sheet", path="{data}/inbox/sheet_*.csv")
     assert workspace.land(source, "2026-01-01", "2026-02-01").billed == {"CHF": Decimal("3.3")}
+
+
+def test_rows_that_a_spreadsheet_left_empty_are_no_mistakes(workspace):
+    rows = (
+        "cost_id;cost_type;period_start;period_end;amount;currency\na;power;2026-01-01;2026-02-01;1;CHF\n;;;;;\n;;;;;\n"
+    )
+    workspace.deliver("sheet_2026.csv", rows + ";;;;5;\n")
+    source = workspace.source(area="billing", kind="cost_sheet", path="{data}/inbox/sheet_*.csv", max_bad_share=1.0)
+    charges = workspace.land(source, "2026-01-01", "2026-02-01").tables["charges"]
+    assert (charges.landed, charges.skipped, charges.quarantined) == (1, 2, 1)
+    assert workspace.quarantined() == [(5, "cost_id is missing")]

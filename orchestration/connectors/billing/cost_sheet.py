@@ -41,7 +41,10 @@ def feeds(source: CostSheetSource) -> list[Feed]:
 
 def _select(source: CostSheetSource) -> str:
     provider = literal(source.provider or source.name)
+    # Spreadsheets save rows that somebody has emptied as nothing but separators.
+    is_blank = f"coalesce({', '.join(f'l.{name}' for name in (*REQUIRED, *OPTIONAL))}) is null"
     reason = first_reason(
+        (is_blank, "null"),
         missing("l.cost_id", "cost_id"),
         missing("l.amount", "amount"),
         unreadable("l.amount", "billed_cost", "amount", "a number"),
@@ -90,7 +93,7 @@ def _select(source: CostSheetSource) -> str:
             {money("l.amount")} as effective_cost,
             true as is_final,
             {reason} as bad_reason,
-            cast(null as varchar) as skip_reason
+            case when {is_blank} then 'is empty' end as skip_reason
         from cost_lines as l
         join deliveries as d using (file)
     """
