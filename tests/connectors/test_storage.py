@@ -55,6 +55,15 @@ def test_storage_readings_are_valid_for_their_day(workspace):
     ]
 
 
+def test_a_time_stands_for_its_utc_day(workspace):
+    times = ("2026-01-05", "2026-01-04T23:30:00-05:00", "2026-01-06 00:30:00+01", "2026-01-05T12:00:00Z", "2026/01/05")
+    lines = "".join(f"scratch,/p{n},{at},1\n" for n, at in enumerate(times))
+    workspace.deliver("usage_all.csv", f"filesystem,path,date,bytes\n{lines}")
+    workspace.land(storage(workspace), "2026-01-01", "2026-01-10")
+    days = workspace.query("select date::varchar, count(*) from {storage_usage} group by all")
+    assert days == [("2026-01-05", len(times))]
+
+
 ROWS = [("scratch", f"/p{n}", f"u{n % 3}", "g", n * 1024 * 1000003) for n in range(50)]
 NAMES = ("filesystem", "path", "owner", "group", "bytes", "date")
 

@@ -152,7 +152,7 @@ def _judged(source: StorageSource, deliveries: Sequence[Delivery]) -> str:
             t.raw,
             t.form,
             {is_human} as is_rounded,
-            coalesce({day("t.date")}, cast({utc("t.date")} as date)) as measured_on,
+            coalesce(cast({utc("t.date")} as date), {day("t.date")}) as measured_on,
             t.filesystem as filesystem,
             t.path as path,
             {owner} as owner,
