@@ -174,7 +174,8 @@ class _ParquetFile:
         try:
             spool.add_query(
                 f"select cast({self._file} as bigint) as file, file_row_number + 1 as line{columns}"
-                f" from read_parquet({path}, file_row_number = true)"
+                # Some writers do not say of text that it is text.
+                f" from read_parquet({path}, file_row_number = true, binary_as_string = true)"
             )
             self.count = con.execute(f"select num_rows from parquet_file_metadata({path})").fetchall()[0][0]
         except duckdb.Error as error:

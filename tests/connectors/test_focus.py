@@ -349,6 +349,14 @@ def test_tags_are_one_object_however_they_are_listed(workspace):
     assert workspace.quarantined() == [(6, "Tags is not a JSON object"), (7, "Tags is not a JSON object")]
 
 
+def test_text_that_parquet_does_not_call_text_is_text(workspace):
+    row = ROW | {"ProviderName": "Zürich", "Tags": '{"team": "nlp"}'}
+    workspace.deliver("focus_a.parquet", pa.table({name: pa.array([value.encode()]) for name, value in row.items()}))
+    workspace.land(focus(workspace, path="{data}/inbox/*"), "2026-01-01", "2026-02-01")
+    found = workspace.query("select provider, tags, billed_cost from {charges}")
+    assert found == [("Zürich", '{"team": "nlp"}', Decimal("1.5"))]
+
+
 def test_binary_fractions_of_parquet_are_rounded_as_they_are_shown(workspace):
     shown = [0.1 + 0.2, 1e-10, 5e-10, -2.5e-9, 123456789.123456789, 4.35, 1e17]
     table = pa.Table.from_pylist([ROW] * len(shown)).set_column(0, "BilledCost", pa.array(shown))

@@ -186,7 +186,8 @@ def _load_json(con: DuckDBPyConnection, file: int, delivery: Delivery, rejects: 
 
 def _load_parquet(con: DuckDBPyConnection, file: int, delivery: Delivery) -> int:
     """Appends a Parquet file as JSON text, so that one set of rules judges both forms."""
-    scan = f"read_parquet({file_literal(delivery.path)}, file_row_number = true)"
+    # Some writers do not say of text that it is text.
+    scan = f"read_parquet({file_literal(delivery.path)}, file_row_number = true, binary_as_string = true)"
     try:
         con.execute(
             f"insert into gcp_lines select {file}, file_row_number + 1, {EXACT.format('cast(to_json(t) as varchar)')}"
