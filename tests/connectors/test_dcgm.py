@@ -138,6 +138,17 @@ def test_nodes_are_scraped_at_their_own_rate(workspace):
     assert seen == [("fast", 3600), ("rare", 30 + 15), ("slow", 3600)]
 
 
+def test_pods_that_share_a_gpu_have_all_of_its_time(workspace):
+    taken = [
+        sample(FIELDS["power_watts"], MONDAY + at * 1000, 100, gpu="0", Hostname="n1", namespace="ml", pod=f"w-{pod}")
+        for at in range(0, 3600, 15)
+        for pod in range(7)
+    ]
+    workspace.deliver("dcgm_2026-01-05.prom", text(taken))
+    workspace.land(source(workspace), "2026-01-05", "2026-01-06")
+    assert workspace.query("select sum(interval_ms), count(distinct part_id) from {gpu_samples}") == [(3600_000, 7)]
+
+
 def test_whose_pod_it_is(workspace):
     """Prometheus' own labels name the exporter; two pods on one GPU share its time."""
     power, gpu = FIELDS["power_watts"], {"gpu": "0", "Hostname": "n1"}

@@ -164,12 +164,13 @@ def _usual(source: DcgmSource) -> str:
 
 
 def _rows(source: DcgmSource) -> str:
-    """Samples with the time that they stand for. Pods that share a GPU, or files that both tell a sample, share it."""
+    """Samples with the time that they stand for. Pods that share a GPU, or files that both tell a sample, share it; what
+    cannot be divided is the first one's."""
     fields = ", ".join(f"p.{name}" for name in NAMES)
     usual_ms = f"coalesce(u.ms, {DEFAULT_INTERVAL_MS})"
     return f"""
         with instants as (
-            select {GPU}, sampled_at, count(*) as tellers,
+            select {GPU}, sampled_at, count(*) as tellers, min({{'file': file, 'line': line}}) as first_told,
                 lead(sampled_at) over (partition by {GPU} order by sampled_at) as next_at
             from dcgm_points
             group by {GPU}, sampled_at
@@ -180,7 +181,10 @@ def _rows(source: DcgmSource) -> str:
             case
                 when i.next_at is null then {usual_ms}
                 else least(date_diff('millisecond', p.sampled_at, i.next_at), 2 * {usual_ms})
-            end // i.tellers as interval_ms,
+            end as shared_ms,
+            shared_ms // i.tellers
+                + case when i.first_told = {{'file': p.file, 'line': p.line}} then shared_ms % i.tellers else 0 end
+            as interval_ms,
             {fields},
             cast(null as varchar) as bad_reason,
             cast(null as varchar) as skip_reason
