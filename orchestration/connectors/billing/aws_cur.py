@@ -289,8 +289,9 @@ def _discounted(con: DuckDBPyConnection) -> str:
     """
     plain, net = money("line_item_unblended_cost"), money("line_item_net_unblended_cost")
     differing = con.execute(
-        f"select file from cur_lines where line_item_net_unblended_cost is not null"
-        f" group by file having abs(sum({plain}) - sum({net})) >= 0.01"
+        "select file from cur_lines"
+        " where line_item_net_unblended_cost is not null or line_item_line_item_type like '%Discount'"
+        f" group by file having abs(sum({plain}) - sum(coalesce({net}, 0))) >= 0.01"
     ).fetchall()
     files = ", ".join(str(file) for (file,) in differing) or "-1"
     return f"file in ({files}) and {plain} <> {net}"
