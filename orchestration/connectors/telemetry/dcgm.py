@@ -164,8 +164,8 @@ def _usual(source: DcgmSource) -> str:
 
 
 def _rows(source: DcgmSource) -> str:
-    """Samples with the time that they stand for. Pods that share a GPU, or files that both tell a sample, share it; what
-    cannot be divided is the first one's."""
+    """Samples with the time that they stand for. Pods that share a GPU, or files that both tell a sample, share it;
+    what cannot be divided is the first one's."""
     fields = ", ".join(f"p.{name}" for name in NAMES)
     usual_ms = f"coalesce(u.ms, {DEFAULT_INTERVAL_MS})"
     return f"""
