@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.errors import ApportionError
 from orchestration.settings import GcpSource
+from orchestration.warehouse.access import connect, in_our_words
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client
@@ -144,46 +145,15 @@ def _appearing(path: Path) -> Iterator[gzip.GzipFile]:
 
 
 def _client(source: GcpSource) -> Client:
-    try:
-        from google.auth.credentials import AnonymousCredentials
-        from google.cloud import bigquery
-    except ImportError as error:
-        raise ApportionError(
-            f"source '{source.name}': reading BigQuery tables needs google-cloud-bigquery, which is not installed",
-            "install it, or deliver the export as files and give their 'path'",
-        ) from error
-    endpoint = source.api_endpoint
-    return bigquery.Client(
-        project=(source.table or "").split(".")[0],
-        location=source.location,
-        client_options={"api_endpoint": endpoint} if endpoint else None,
-        # An emulator; credentials are never sent over an open line.
-        credentials=AnonymousCredentials() if endpoint and endpoint.startswith("http://") else None,
+    return connect((source.table or "").split(".")[0], location=source.location, endpoint=source.api_endpoint)
+
+
+def _speaking_of(source: GcpSource) -> AbstractContextManager[None]:
+    return in_our_words(
+        f"source '{source.name}'",
+        f"{source.table} cannot be read from BigQuery",
+        "check 'table' (project.dataset.table), 'location' and that the account may read it and run queries",
     )
-
-
-@contextmanager
-def _speaking_of(source: GcpSource) -> Iterator[None]:
-    """Errors of Google's libraries in our words. What is said about credentials stays unsaid."""
-    try:
-        yield
-    except ApportionError:
-        raise
-    except Exception as error:
-        kind, origin = type(error).__name__, type(error).__module__
-        if origin.startswith("google.auth"):
-            raise ApportionError(
-                f"source '{source.name}': no access to BigQuery ({kind})",
-                "give the process application default credentials: GOOGLE_APPLICATION_CREDENTIALS, an attached service"
-                " account, or 'gcloud auth application-default login'",
-            ) from None
-        if origin.startswith(("google.", "requests.", "urllib3.")):
-            reason = (getattr(error, "message", None) or kind).splitlines()[0]
-            raise ApportionError(
-                f"source '{source.name}': {source.table} cannot be read from BigQuery: {reason}",
-                "check 'table' (project.dataset.table), 'location' and that the account may read it and run queries",
-            ) from None
-        raise
 
 
 def _load(folder: Path, source: GcpSource) -> tuple[datetime | None, dict[str, Pulled]]:
