@@ -20,9 +20,11 @@ from typing import Any
 from orchestration.errors import ApportionError
 from orchestration.landing.days import ensure_schema_files, is_alive
 from orchestration.seeds import SHOWN, content_hash, require_files, require_readable
-from orchestration.workspace import PROJECT_ROOT, Workspace
+from orchestration.workspace import BIGQUERY, DUCKDB, PROJECT_ROOT, Workspace
 
 EventCallback = Callable[[Any], None]
+BIGQUERY_SETTINGS = "APPORTION_BIGQUERY_"
+"""How the variables begin that say which project and datasets, and as whom."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def check_seeds(workspace: Workspace, on_event: EventCallback | None = None) -> 
     Their tests run on a scratch warehouse, once per content of the seeds and of the project. The build that follows
     tests what it has loaded again, so a seed that changes in between reaches no model either.
     """
+    workspace = workspace.on(DUCKDB)  # here and at once, wherever the models run
     # Named after everything that dbt parses, the tests included.
     checked = f"{prepare(workspace).parent.name} {content_hash(workspace.seeds)}"
     passed = workspace.data / "dbt" / "seeds_passed"
@@ -161,7 +164,6 @@ def invoke(
 
     `warehouse` is another DuckDB file than the workspace's own, for questions that must not touch the books.
     """
-    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
     from dbt.cli.main import dbtRunner
     from dbt.contracts.graph.manifest import Manifest
 
@@ -173,11 +175,22 @@ def invoke(
         workspace.warehouse.parent.mkdir(parents=True, exist_ok=True)
         try:
             return dbtRunner(manifest=manifest, callbacks=[on_event] if on_event else []).invoke(
-                [*arguments, "--project-dir", str(workspace.dbt_project)]
+                [*arguments, *_project(workspace)]
             )
         finally:
-            # The adapter keeps the file open, which would lock everybody else out until this process ends.
-            DuckDBConnectionManager.close_all_connections()
+            if workspace.target == DUCKDB:
+                _close_warehouse()
+
+
+def _project(workspace: Workspace) -> list[str]:
+    return ["--project-dir", str(workspace.dbt_project), "--target", workspace.target]
+
+
+def _close_warehouse() -> None:
+    """The adapter keeps the file open, which would lock everybody else out until this process ends."""
+    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+
+    DuckDBConnectionManager.close_all_connections()
 
 
 def prepare(workspace: Workspace) -> Path:
@@ -186,7 +199,7 @@ def prepare(workspace: Workspace) -> Path:
     The result is renamed into a folder named after what was parsed. dbt's own target folder would not do: every run
     writes its manifest there again, and one that is killed while writing leaves half of it.
     """
-    parsed = workspace.data / "dbt" / "parsed" / _fingerprint(workspace)
+    parsed = workspace.data / "dbt" / "parsed" / workspace.target / _fingerprint(workspace)
     if parsed.is_dir():
         return parsed / "manifest.json"
     require_files(workspace.seeds)
@@ -202,8 +215,7 @@ def prepare(workspace: Workspace) -> Path:
                 "none",
                 "--no-partial-parse",
                 "parse",
-                "--project-dir",
-                str(workspace.dbt_project),
+                *_project(workspace),
             ]
         )
     if not result.success:
@@ -224,6 +236,10 @@ def prepare(workspace: Workspace) -> Path:
 def _fingerprint(workspace: Workspace) -> str:
     """Changes when a file of the project does: names, sizes and times of change of everything dbt parses."""
     digest = hashlib.sha256(str(workspace.dbt_project).encode())
+    if workspace.target == BIGQUERY:  # its names are in what is parsed
+        digest.update(
+            str(sorted(item for item in os.environ.items() if item[0].startswith(BIGQUERY_SETTINGS))).encode()
+        )
     folders = [PROJECT_ROOT / "dbt_project", workspace.seeds / "policy", workspace.seeds / "reference"]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     for path in sorted([*files, PROJECT_ROOT / "profiles" / "profiles.yml"]):

@@ -7,7 +7,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +23,8 @@ def _project_root() -> Path:
 
 
 PROJECT_ROOT = _project_root()
+DUCKDB, BIGQUERY = "duckdb", "bigquery"
+TARGETS = (DUCKDB, BIGQUERY)
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,17 @@ class Workspace:
     data: Path
     scenario: str = ""
     """The what-if that this workspace works out; empty for the books."""
+    target: str = DUCKDB
+    """Where the models run, as profiles.yml calls it."""
 
     @classmethod
-    def locate(cls, sources: Path | None = None, seeds: Path | None = None, data: Path | None = None) -> Workspace:
+    def locate(
+        cls,
+        sources: Path | None = None,
+        seeds: Path | None = None,
+        data: Path | None = None,
+        target: str | None = None,
+    ) -> Workspace:
         """Each part from the argument, else from its environment variable, else the project's own."""
 
         def choose(argument: Path | None, variable: str, default: Path) -> Path:
@@ -44,7 +54,13 @@ class Workspace:
             sources_file=choose(sources, "APPORTION_SOURCES", PROJECT_ROOT / "profiles" / "sources.yml"),
             seeds=choose(seeds, "APPORTION_SEEDS", PROJECT_ROOT / "seeds"),
             data=choose(data, "APPORTION_DATA", PROJECT_ROOT / "data"),
-        )
+        ).on(target or os.environ.get("APPORTION_TARGET") or DUCKDB)
+
+    def on(self, target: str) -> Workspace:
+        """The same workspace on another engine."""
+        if target not in TARGETS:
+            raise ApportionError(f"there is no target '{target}'", f"choose from {', '.join(TARGETS)}")
+        return replace(self, target=target)
 
     @property
     def warehouse(self) -> Path:
@@ -69,6 +85,7 @@ class Workspace:
             "APPORTION_SEEDS": str(self.seeds),
             "APPORTION_DATA": str(self.data),
             "APPORTION_SCENARIO": self.scenario,
+            "APPORTION_TARGET": self.target,
             "DBT_PROFILES_DIR": str(PROJECT_ROOT / "profiles"),
             "DBT_TARGET_PATH": str(self.dbt_target),
             "DBT_LOG_PATH": str(self.data / "dbt" / "logs"),

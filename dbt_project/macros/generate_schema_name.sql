@@ -5,8 +5,8 @@
 #}
 {% macro generate_schema_name(custom_schema_name, node) -%}
     {%- if env_var("APPORTION_SCENARIO", "") -%}
-        scenario
+        {{ layer_schema("scenario") }}
     {%- else -%}
-        {{ custom_schema_name | trim if custom_schema_name else target.schema }}
+        {{ layer_schema(custom_schema_name | trim) if custom_schema_name else target.schema }}
     {%- endif -%}
 {%- endmacro %}

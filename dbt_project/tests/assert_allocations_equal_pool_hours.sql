@@ -69,8 +69,8 @@ select
     component,
     currency,
     part,
-    sum(hours_cost) as hours_cost,
-    sum(allocated_cost) as allocated_cost,
+    sum(hours_cost) as cost_of_hours,
+    sum(allocated_cost) as cost_of_allocations,
     sum(hours_cost) - sum(allocated_cost) as difference
 from parts
 group by usage_date, pool_id, component, currency, part

@@ -33,16 +33,17 @@ def test_googles_evaluator_and_duckdb_agree_on_what_a_table_holds(company, table
     """The emulator is DuckDB underneath; this is the arithmetic of the language itself."""
     rows = rows_here(company, table, [DAY])[:40]
     relation = f"p.d.{table}"
-    answers = google.evaluate(
+    columns, answers = google.answer(
         f"select {digest.sums(table, digest.IN_BIGQUERY)} from `p`.`d`.`{table}` group by `date`",
         google.Tables({relation: google_columns(table)}, {relation: rows}),
     )
-    there = {answer.pop("date"): [Decimal(str(number or 0)) for number in answer.values()] for answer in answers}
+    assert next(iter(columns)) == "date"
+    there = {day: [Decimal(number or 0) for number in numbers] for day, *numbers in answers}
     named = [dict(zip(SCHEMAS[table].names, row, strict=True)) for row in rows]
     pq.write_table(pa.Table.from_pylist(named, SCHEMAS[table]), tmp_path / "rows.parquet")
     with duckdb.connect() as con:
         here = digest.of_files(con, table, [tmp_path / "rows.parquet"])
-    assert there == {str(day): [found.rows, *chain(*found.columns)] for day, found in here.items()}
+    assert there == {day: [found.rows, *chain(*found.columns)] for day, found in here.items()}
 
 
 @pytest.mark.parametrize("table", SCHEMAS)

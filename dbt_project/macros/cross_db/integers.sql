@@ -13,7 +13,7 @@
     {{ return(adapter.dispatch("as_weight", "apportion")(expression)) }}
 {%- endmacro %}
 
-{% macro default__as_weight(expression) -%} cast({{ expression }} as numeric) {%- endmacro %}
+{% macro default__as_weight(expression) -%} cast({{ expression }} as bignumeric) {%- endmacro %}
 {% macro duckdb__as_weight(expression) -%} cast({{ expression }} as hugeint) {%- endmacro %}
 
 {# A gauge as a whole number: thousandths of a percent, milliwatts. Rounds half away from zero. #}

@@ -6,11 +6,17 @@
     {{ return(adapter.dispatch("cross_join_json_pairs", "apportion")(json_text)) }}
 {%- endmacro %}
 
+{# JSON_KEYS puts keys with other signs than letters into quotes, as a JSON string would be. #}
 {% macro default__cross_join_json_pairs(json_text) -%}
     cross join unnest(
         array(
-            select as struct pair_key, json_value(parse_json({{ json_text }})[pair_key]) as pair_value
-            from unnest(json_keys(parse_json({{ json_text }}), 1)) as pair_key
+            select as struct
+                plain_key as pair_key,
+                json_value(parse_json({{ json_text }})[plain_key]) as pair_value
+            from (
+                select if(starts_with(json_key, '"'), json_value(parse_json(json_key)), json_key) as plain_key
+                from unnest(json_keys(parse_json({{ json_text }}), 1)) as json_key
+            )
         )
     )
 {%- endmacro %}

@@ -3,7 +3,9 @@
     {{ return(adapter.dispatch("times_rate", "apportion")(amount, rate)) }}
 {%- endmacro %}
 
-{% macro default__times_rate(amount, rate) -%} round({{ amount }} * {{ rate }}, 9) {%- endmacro %}
+{% macro default__times_rate(amount, rate) -%}
+    cast(round(cast({{ amount }} as bignumeric) * {{ rate }}, 9) as numeric)
+{%- endmacro %}
 
 {% macro duckdb__times_rate(amount, rate) -%}
     {{ share(amount, "cast((" ~ rate ~ ") * 1000000000 as hugeint)", "cast(1000000000 as hugeint)") }}
@@ -14,5 +16,15 @@
     {{ return(adapter.dispatch("nano_units", "apportion")(amount)) }}
 {%- endmacro %}
 
-{% macro default__nano_units(amount) -%} cast({{ amount }} * 1000000000 as numeric) {%- endmacro %}
-{% macro duckdb__nano_units(amount) -%} cast({{ amount }} * 1000000000 as hugeint) {%- endmacro %}
+{% macro default__nano_units(amount) -%} (cast({{ amount }} as bignumeric) * 1000000000) {%- endmacro %}
+{% macro duckdb__nano_units(amount) -%} cast(({{ amount }}) * 1000000000 as hugeint) {%- endmacro %}
+
+{# A numeric(38, 9) as text without trailing zeros, which is how GoogleSQL writes it: 0.2, 15, 0. #}
+{% macro number_as_text(number) -%}
+    {{ return(adapter.dispatch("number_as_text", "apportion")(number)) }}
+{%- endmacro %}
+
+{% macro default__number_as_text(number) -%} cast({{ number }} as string) {%- endmacro %}
+{% macro duckdb__number_as_text(number) -%}
+    rtrim(rtrim(cast(cast({{ number }} as decimal(38, 9)) as varchar), '0'), '.')
+{%- endmacro %}

@@ -88,16 +88,16 @@
 
 {# The rows of a relation that a check finds at fault, in the columns that every policy test returns. #}
 {% macro findings(relation, check) -%}
-    {%- set problem = "'" ~ check.problem | replace("'", "''") ~ "'" -%}
+    {%- set problem = "'" ~ dbt.escape_single_quotes(check.problem) ~ "'" -%}
     {%- if check.shows -%}
         {%- set value = "coalesce(" ~ as_text(check.shows) ~ ", '(empty)')" -%}
-        {%- set problem = dbt.concat(["'" ~ check.shows | replace("'", "''") ~ " = '", value, "' '", problem]) -%}
+        {%- set problem = dbt.concat(["'" ~ dbt.escape_single_quotes(check.shows) ~ " = '", value, "' '", problem]) -%}
     {%- endif -%}
     select
         seed_file,
         seed_row,
         {{ problem }} as problem,
-        '{{ check.remedy | replace("'", "''") }}' as remedy
+        '{{ dbt.escape_single_quotes(check.remedy) }}' as remedy
     from {{ relation }}
     where {{ check.wrong }}
 {%- endmacro %}

@@ -35,9 +35,9 @@
         seed_rows.seed_row,
         {{ dbt.concat([
             "'" ~ reference.column ~ " = '", "seed_rows." ~ reference.column,
-            "' " ~ fit.problem | replace("'", "''") ~ " on '", as_text("min(greatest(seed_rows.first_day, unfit.first_day))")
+            "' " ~ dbt.escape_single_quotes(fit.problem) ~ " on '", as_text("min(greatest(seed_rows.first_day, unfit.first_day))")
         ]) }} as problem,
-        '{{ fit.remedy | replace("'", "''") }}' as remedy
+        '{{ dbt.escape_single_quotes(fit.remedy) }}' as remedy
     from (select * from seed_rows where {{ fit.when }}) as seed_rows
     inner join (
         select {{ reference.field }} as unfit_name, first_day, end_day

@@ -14,7 +14,7 @@
     inner join {{ rules }} as rules
         on
             {%- for field in fields %}
-            (rules.{{ field }} is null or subjects.{{ field }} like rules.{{ field }}){{ " and" if not loop.last }}
+            (rules.{{ field }} is null or {{ fits('subjects.' ~ field, 'rules.' ~ field) }}){{ " and" if not loop.last }}
             {%- endfor %}
             {%- for number, suffix in ranges.items() %}
             and (rules.min_{{ suffix }} is null or subjects.{{ number }} >= rules.min_{{ suffix }})
@@ -34,7 +34,9 @@
             {{ cross_join_json_pairs("objects." ~ json_column) }}
         ) as pairs
         inner join {{ rules }} as rules
-            on pairs.pair_key = rules.{{ rule_column }}_key and pairs.pair_value like rules.{{ rule_column }}_value
+            on
+                pairs.pair_key = rules.{{ rule_column }}_key
+                and {{ fits('pairs.pair_value', 'rules.' ~ rule_column ~ '_value') }}
     ) as {{ rule_column }}_matches
         on
             subjects.{{ json_column }} = {{ rule_column }}_matches.{{ json_column }}

@@ -15,7 +15,7 @@ select
     reason,
     {{ policy_row('allocation_policies', ['pool_id', 'component']) }} as policy_row,
     {{ key_of([
-        'pool_id', 'component', 'method', 'overhead_base', 'burst_policy', 'lender_share', 'intensity_metric',
-        'intensity_floor', 'intensity_min_coverage', 'idle_ceiling', 'valid_from', 'reason'
+        'pool_id', 'component', 'method', 'overhead_base', 'burst_policy', number_as_text('lender_share'), 'intensity_metric',
+        number_as_text('intensity_floor'), number_as_text('intensity_min_coverage'), number_as_text('idle_ceiling'), 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('allocation_policies') }}

@@ -7,5 +7,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('complexity_weights', ['workload_class', 'gpu_model']) }} as policy_row,
-    {{ key_of(['workload_class', 'gpu_model', 'weight', 'valid_from', 'reason']) }} as row_hash
+    {{ key_of(['workload_class', 'gpu_model', number_as_text('weight'), 'valid_from', 'reason']) }} as row_hash
 from {{ ref('complexity_weights') }}

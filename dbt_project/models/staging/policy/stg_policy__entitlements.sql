@@ -7,5 +7,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('entitlements', ['pool_id', 'team_id']) }} as policy_row,
-    {{ key_of(['pool_id', 'team_id', 'gpus', 'valid_from', 'reason']) }} as row_hash
+    {{ key_of(['pool_id', 'team_id', number_as_text('gpus'), 'valid_from', 'reason']) }} as row_hash
 from {{ ref('entitlements') }}

@@ -10,6 +10,7 @@ select
     reason,
     {{ policy_row('outcome_policies', ['state', 'workload_class']) }} as policy_row,
     {{ key_of([
-        'state', 'workload_class', 'paid_by', 'checkpoint_minutes', 'max_lost_minutes', 'valid_from', 'reason'
+        'state', 'workload_class', 'paid_by', number_as_text('checkpoint_minutes'),
+        number_as_text('max_lost_minutes'), 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('outcome_policies') }}

@@ -19,7 +19,8 @@ select
     reason,
     {{ policy_row('workload_rules', ['rule_order']) }} as policy_row,
     {{ key_of([
-        'rule_order', 'cluster_id', adapter.quote('partition'), 'qos', 'job_name', 'label', 'min_gpus',
-        'max_gpus', 'min_hours', 'max_hours', 'workload_class', 'self_declared', 'valid_from', 'reason'
+        'rule_order', 'cluster_id', adapter.quote('partition'), 'qos', 'job_name', 'label', number_as_text('min_gpus'),
+        number_as_text('max_gpus'), number_as_text('min_hours'), number_as_text('max_hours'), 'workload_class',
+        'self_declared', 'valid_from', 'reason'
     ]) }} as row_hash
 from {{ ref('workload_rules') }}

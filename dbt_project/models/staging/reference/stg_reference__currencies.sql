@@ -6,5 +6,5 @@ select
     coalesce(valid_to, date '9999-12-31') as valid_to,
     reason,
     {{ policy_row('currencies', ['currency']) }} as policy_row,
-    {{ key_of(['currency', 'rate_to_reporting', 'valid_from', 'reason']) }} as row_hash
+    {{ key_of(['currency', number_as_text('rate_to_reporting'), 'valid_from', 'reason']) }} as row_hash
 from {{ ref('currencies') }}

@@ -9,5 +9,7 @@ select
     date '9999-12-31' as valid_to,
     reason,
     {{ policy_row('price_presets', ['preset'], is_dated=false) }} as policy_row,
-    {{ key_of(['preset', 'basis', 'gpu_weight', 'cpu_weight', 'memory_weight', 'reason']) }} as row_hash
+    {{ key_of([
+        'preset', 'basis', number_as_text('gpu_weight'), number_as_text('cpu_weight'), number_as_text('memory_weight'), 'reason'
+    ]) }} as row_hash
 from {{ ref('price_presets') }}
