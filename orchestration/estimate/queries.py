@@ -23,9 +23,12 @@ from orchestration.workspace import BIGQUERY, Workspace
 PLACEHOLDERS = {
     f"{BIGQUERY_SETTINGS}PROJECT": "local",
     f"{BIGQUERY_SETTINGS}DATASET": "apportion",
-    # Nobody answers there: compiling asks nothing of the service.
+    # Nobody answers there, and nobody is asked; an address alone keeps dbt from looking for credentials.
     f"{BIGQUERY_SETTINGS}ENDPOINT": "http://127.0.0.1:9",
+    f"{BIGQUERY_SETTINGS}KEYFILE": "",
+    f"{BIGQUERY_SETTINGS}IMPERSONATE": "",
 }
+"""Names that stand in the queries and change nothing about their size, also for whoever has a project."""
 LANDING, SEEDS = "landing", "seeds"
 
 
@@ -142,10 +145,11 @@ def _follows_window(reads: frozenset[Read], tables: dict[str, Table]) -> bool:
 
 
 def _compiled(workspace: Workspace, window: Window) -> tuple[dict[str, Any], dict[str, Any]]:
-    workspace = replace(workspace, scenario="").on(BIGQUERY)
+    # In a folder of its own: nothing that a run has parsed or compiled is replaced.
+    workspace = replace(workspace, scenario="", data=workspace.data / "dbt" / "estimate").on(BIGQUERY)
     days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
     quiet = ["--log-level", "none", "--log-level-file", "none", "--quiet", "--no-write-json"]
-    with _some_project():
+    with _no_project():
         manifest = json.loads(prepare(workspace).read_bytes())
         result = invoke(
             workspace, [*quiet, "compile", "--no-populate-cache", "--no-introspect", "--vars", json.dumps(days)]
@@ -159,11 +163,9 @@ def _compiled(workspace: Workspace, window: Window) -> tuple[dict[str, Any], dic
 
 
 @contextlib.contextmanager
-def _some_project() -> Iterator[None]:
-    """Names for whoever has no BigQuery yet: they stand in the queries and change nothing about their size."""
+def _no_project() -> Iterator[None]:
     before = dict(os.environ)
-    if not before.get(f"{BIGQUERY_SETTINGS}PROJECT"):
-        os.environ.update(PLACEHOLDERS)
+    os.environ.update(PLACEHOLDERS)
     try:
         yield
     finally:

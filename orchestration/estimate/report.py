@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +17,9 @@ from orchestration.estimate.queries import plan
 from orchestration.estimate.sizes import AVERAGED_OVER, measured
 from orchestration.workspace import Workspace
 
-_CENTS = Decimal("0.000001")
+NAMED = 6
+"""How many tables or days a note names."""
+_SMALLEST = Decimal("0.000001")
 """One query's minimum is 0.00006 USD: prices are told to the millionth."""
 
 
@@ -104,17 +106,21 @@ def notes(found: Estimate) -> list[str]:
     """What the numbers do not tell: what was not there to be measured."""
     sizes, lines = found.sizes, []
     for what, days in sizes.averaged.items():
-        lines.append(
-            f"not {what} yet: {', '.join(map(str, days))}; the mean of the newest {AVERAGED_OVER} {what} days stands in"
-        )
+        lines.append(f"not {what} yet: {_listed(days)}; the mean of the newest {AVERAGED_OVER} {what} days stands in")
     if sizes.unknown:
         lines.append(
-            f"never built here, so that only the minimum is counted for them: {', '.join(sizes.unknown)};"
+            f"never built here, so that only the minimum is counted for them: {_listed(sizes.unknown)};"
             " run a day on DuckDB to measure them"
         )
     if sizes.empty:
-        lines.append(f"without a row on the days that are read: {', '.join(sizes.empty)}")
+        lines.append(f"without a row on the days that are read: {_listed(sizes.empty)}")
     return lines
+
+
+def _listed(names: Collection[object]) -> str:
+    """The first few: a program finds all of them in the JSON."""
+    shown = [str(name) for name in list(names)[:NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def total(bills: Iterable[Bill], name: str = "total") -> Bill:
@@ -124,4 +130,4 @@ def total(bills: Iterable[Bill], name: str = "total") -> Bill:
 
 
 def _rounded(price: Decimal) -> Decimal:
-    return price.quantize(_CENTS)
+    return price.quantize(_SMALLEST)

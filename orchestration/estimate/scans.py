@@ -131,6 +131,8 @@ class _Reader:
         keeps_all = not isinstance(scope.expression, exp.Union) or bool(scope.expression.args.get("distinct"))
         if keeps_all or _is_recursive(scope.expression):
             wanted = frozenset(names)
+        if scope.expression.args.get("limit"):
+            filters = {}
         found: set[Read] = set()
         for branch in scope.set_operation_scopes:
             renamed = dict(zip(names, _outputs(branch), strict=True))

@@ -77,7 +77,7 @@ def measured(workspace: Workspace, window: Window, plan: Plan) -> Sizes:
         known,
         {what: sorted(set(window) - days) for what, days in missing.items() if set(window) - days},
         unknown=sorted(str(plan.tables[relation]) for relation in found.keys() - known.keys()),
-        empty=sorted(str(plan.tables[relation]) for relation, sizes in known.items() if not _total(sizes)),
+        empty=sorted(str(plan.tables[relation]) for relation, sizes in known.items() if not sizes),
     )
 
 
@@ -89,10 +89,6 @@ def _wanted(plan: Plan) -> dict[str, tuple[set[str], list[Days]]]:
         columns.update(read.columns)
         days.append(read.days)
     return wanted
-
-
-def _total(sizes: Bytes) -> int:
-    return sum(size for columns in sizes.values() for size in columns.values())
 
 
 # --- what was landed ---------------------------------------------------------------------------------------
@@ -214,7 +210,7 @@ def _stand_ins(of: Measure, table: Table, days: list[Days], window: Window, held
         for name, size in columns.items():
             sums[name] = sums.get(name, 0) + size
     mean = {name: round(size / len(newest)) for name, size in sums.items()}
-    return dict.fromkeys(missing, mean)
+    return dict.fromkeys(missing, mean) if mean else {}
 
 
 def _summed(con: duckdb.DuckDBPyConnection, source: str, table: Table, columns: Collection[str]) -> Bytes:
@@ -228,6 +224,6 @@ def _summed(con: duckdb.DuckDBPyConnection, source: str, table: Table, columns: 
 
 def _bytes(column: str, kind: str) -> str:
     """The logical bytes of a column, as an expression over its rows."""
-    if kind == "STRING":
-        return f'sum({TEXT_OVERHEAD} + strlen("{column}"))'
-    return f'count("{column}") * {WIDTHS[kind]}'
+    if kind in WIDTHS:
+        return f'count("{column}") * {WIDTHS[kind]}'
+    return f'sum({TEXT_OVERHEAD} + strlen(cast("{column}" as varchar)))'
