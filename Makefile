@@ -37,8 +37,8 @@ lint: $(VENV)/installed ## check the style of Python and SQL
 	$(BIN)/ruff format --check .
 	$(BIN)/sqlfluff lint dbt_project
 
-ui: $(VENV)/installed ## open Dagster on the demo data (or on APPORTION_DATA)
-	$(BIN)/apportion ui
+ui: $(VENV)/installed ## open Dagster on the demo data (or on APPORTION_DATA; TARGET=bigquery)
+	$(BIN)/apportion ui $(if $(TARGET),--target $(TARGET))
 
 docs: $(VENV)/installed ## build dbt's documentation as one static page
 	$(BIN)/apportion docs
@@ -47,7 +47,7 @@ lock: $(VENV)/installed ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/python -m uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 
 clean: ## remove what was made: data, environment, caches
-	rm -rf data $(VENV) .pytest_cache .hypothesis .ruff_cache dbt_project/target dbt_project/logs
+	rm -rf data $(VENV) .venv-emulator .pytest_cache .hypothesis .ruff_cache dbt_project/target dbt_project/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup demo test bench lint ui docs lock clean

@@ -68,7 +68,15 @@ def readable(function: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-Day = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"])]
+From = Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Everything, for machines; amounts are text.")]
+To = Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")]
+Target = Annotated[str | None, typer.Option(help="Where the models run: duckdb or bigquery [APPORTION_TARGET].")]
+
+
+def _on(context: typer.Context, target: str | None) -> Workspace:
+    workspace: Workspace = context.obj
+    return workspace.on(target) if target else workspace
 
 
 @app.command()
@@ -107,24 +115,25 @@ def demo(
 @readable
 def run(
     context: typer.Context,
-    start: Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")],
-    end: Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")],
+    start: From,
+    end: To,
+    target: Target = None,
 ) -> None:
     """Land, build, check and publish the UTC days from --from up to, not including, --to.
 
     Runs the same Dagster assets as the UI does, in this process. A day can be run as often as you like: equal
     inputs and policy give equal tables, and days that are not named do not change.
     """
-    _run(context.obj, start.date(), end.date())
+    _run(_on(context, target), start.date(), end.date())
 
 
 @app.command()
 @readable
-def status(context: typer.Context) -> None:
+def status(context: typer.Context, target: Target = None) -> None:
     """What is loaded, what is stale, what is quarantined, and whether the books reconcile."""
     from orchestration.status import show_status
 
-    show_status(context.obj, console)
+    show_status(_on(context, target), console)
 
 
 @app.command()
@@ -172,8 +181,8 @@ def check(
 def simulate(
     context: typer.Context,
     scenario: Annotated[str, typer.Option(help="A folder below seeds/scenarios/, with the policy rows that differ.")],
-    start: Annotated[datetime, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day.")],
-    end: Annotated[datetime, typer.Option("--to", formats=["%Y-%m-%d"], help="First UTC day no longer included.")],
+    start: From,
+    end: To,
 ) -> None:
     """What if: work days out under another policy, beside the books, and show what would change for whom."""
     _simulate(context.obj, scenario, start.date(), end.date())
@@ -185,7 +194,6 @@ explain = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(explain, name="explain")
-AsJson = Annotated[bool, typer.Option("--json", help="Everything, for machines; amounts are text.")]
 
 
 @explain.command("job")
@@ -199,7 +207,9 @@ def explain_job(
 ) -> None:
     """What a run costs, and why: from the bill to the last decimal of every line."""
     from orchestration.explain.answer import explain_job as answer
+    from orchestration.warehouse.target import require_duckdb
 
+    require_duckdb(context.obj, "a receipt")
     answer(context.obj, job, day.date() if day else None, hour, as_json, console)
 
 
@@ -215,7 +225,9 @@ def explain_team(
 ) -> None:
     """What a team pays in a month, and why: pools, idle by cause, transfers, overhead."""
     from orchestration.explain.answer import explain_team as answer
+    from orchestration.warehouse.target import require_duckdb
 
+    require_duckdb(context.obj, "a receipt")
     answer(context.obj, team, month.date(), day.date() if day else None, pool, as_json, console)
 
 
@@ -224,8 +236,10 @@ def explain_team(
 def publish(context: typer.Context) -> None:
     """Copy the star and the reports to published/, for BI tools to read while a run writes."""
     from orchestration.publish.marts import publish as publish_marts
+    from orchestration.warehouse.target import require_duckdb
 
     workspace: Workspace = context.obj
+    require_duckdb(workspace, "publishing")
     with workspace.writing():
         published = publish_marts(workspace)
     console.print(f"{sum(published.rows.values()):,} rows in {len(published.rows)} tables → {published.database}")
@@ -233,14 +247,52 @@ def publish(context: typer.Context) -> None:
 
 @app.command()
 @readable
+def estimate(
+    context: typer.Context,
+    start: From,
+    end: To,
+    price: Annotated[float, typer.Option(help="USD per TiB that BigQuery scans, on demand.")] = 6.25,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate how much BigQuery would scan for these days, model by model, and what that costs."""
+    from decimal import Decimal
+
+    from orchestration.dbt import Window
+    from orchestration.estimate.report import show_estimate
+
+    show_estimate(context.obj, Window(start.date(), end.date()), Decimal(str(price)), console, as_json)
+
+
+@app.command()
+@readable
+def push(context: typer.Context) -> None:
+    """Copy all that is landed here to BigQuery, and prove day by day that it arrived. Goes on where it was stopped."""
+    from orchestration.warehouse.push import push as push_history
+    from orchestration.warehouse.settings import BigQuerySettings
+
+    workspace: Workspace = context.obj
+    settings = BigQuerySettings.from_environment()
+    with workspace.writing(), console.status("looking at what is there") as status:
+        report = push_history(workspace.data, settings, say=status.update)
+    console.print(
+        f"{len(report.days):,} days in {settings.landing}: {len(report.loaded):,} loaded ({sum(report.rows.values()):,}"
+        f" rows counted), {len(report.skipped):,} were there; row counts and sums of {len(report.tables)} tables agree"
+    )
+    if report.only_there:
+        console.print(f"only in BigQuery, and left alone: {len(report.only_there)} days, from {report.only_there[0]}")
+
+
+@app.command()
+@readable
 def ui(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 3000,
+    target: Target = None,
 ) -> None:
     """Open Dagster's web interface on this workspace: lineage, runs, backfills, checks."""
     from orchestration.runs import instance_of
 
-    workspace: Workspace = context.obj
+    workspace = _on(context, target)
     with instance_of(workspace):
         environment = {
             **os.environ,
@@ -295,7 +347,9 @@ def _simulate(workspace: Workspace, scenario: str, start: date, end: date) -> No
     from orchestration.dbt import Window
     from orchestration.scenarios import print_deltas
     from orchestration.scenarios import simulate as work_out
+    from orchestration.warehouse.target import require_duckdb
 
+    require_duckdb(workspace, "a what-if")
     started = time.monotonic()
     with console.status(f"working out {scenario}"):
         schema = work_out(workspace, scenario, Window(start, end))

@@ -102,7 +102,7 @@ def build(
     result = invoke(workspace, build_arguments(window, select, tests, workspace.scenario), on_event, warehouse)
     results = list(getattr(result.result, "results", None) or [])
     if not result.success:
-        raise failure(warehouse or workspace.warehouse, result, results)
+        raise failure(workspace, result, results, warehouse)
     if not results:
         raise ApportionError(
             f"dbt had nothing to do for the selection {select!r}",
@@ -129,7 +129,7 @@ def check_seeds(workspace: Workspace, on_event: EventCallback | None = None) -> 
         selection = ["--select", "resource_type:seed", "--indirect-selection", "cautious"]
         result = invoke(workspace, [*_QUIET, "--no-write-json", "build", *selection], on_event, scratch)
         if not result.success:
-            raise _refusal(scratch, result)
+            raise _refusal(workspace, scratch, result)
     passed.write_text(checked)
 
 
@@ -282,7 +282,7 @@ def _spill_folder(workspace: Workspace) -> Iterator[None]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def failure(warehouse: Path, result: Any, results: Sequence[Any]) -> ApportionError:
+def failure(workspace: Workspace, result: Any, results: Sequence[Any], warehouse: Path | None = None) -> ApportionError:
     """A failed dbt run as one message: which node, what it said, and the rows that a test found."""
     failed = [one for one in results if str(one.status) in ("error", "fail")]
     if not failed:
@@ -292,22 +292,23 @@ def failure(warehouse: Path, result: Any, results: Sequence[Any]) -> ApportionEr
         lines.append(_said(one))
         lines += [
             "    " + ", ".join(f"{name}={value}" for name, value in row.items())
-            for row in _offending_rows(warehouse, one, limit=3)
+            for row in _offending_rows(workspace, one, warehouse, limit=3)
         ]
     if len(failed) > 5:
         lines.append(f"… and {len(failed) - 5} more")
     message = "the build stopped:\n  " + "\n  ".join(lines)
     if "on this incremental model are out of sync" in message:
+        away = f"move {warehouse or workspace.warehouse} away" if workspace.target == DUCKDB else "drop the core tables"
         return ApportionError(
             f"{failed[0].node.name} was made by another version of the models and has other columns",
-            f"move {warehouse} away and run the built days again: what was landed is all that they need",
+            f"{away} and run the built days again: what was landed is all that they need",
         )
     return ApportionError(
         message, "mend the row or the model that is named and run the days again; what is published has not changed"
     )
 
 
-def _refusal(warehouse: Path, result: Any) -> ApportionError:
+def _refusal(workspace: Workspace, scratch: Path, result: Any) -> ApportionError:
     """What the tests of the seeds found: every row with its file, the problem and the remedy."""
     results = list(getattr(result.result, "results", None) or [])
     if not results:
@@ -315,7 +316,7 @@ def _refusal(warehouse: Path, result: Any) -> ApportionError:
     lines = []
     for one in results:
         if str(one.status) in ("error", "fail"):
-            rows = _offending_rows(warehouse, one, limit=SHOWN)
+            rows = _offending_rows(workspace, one, scratch, limit=SHOWN)
             lines += ["{seed_file}, row {seed_row}: {problem}\n    → {remedy}".format_map(row) for row in rows] or [
                 _said(one)
             ]
@@ -331,16 +332,14 @@ def _said(one: Any) -> str:
     return f"{one.node.resource_type} {one.node.name}: {(one.message or '').strip()}"
 
 
-def _offending_rows(warehouse: Path, one: Any, limit: int) -> list[dict[str, Any]]:
+def _offending_rows(workspace: Workspace, one: Any, warehouse: Path | None, limit: int) -> list[dict[str, Any]]:
     """The first rows that a failed test returned: a test that names the row saves the search for it."""
-    import duckdb
+    from orchestration.warehouse.target import reading
 
     if one.node.resource_type != "test" or str(one.status) != "fail":
         return []
     try:
-        with duckdb.connect(str(warehouse), read_only=True) as connection:
-            cursor = connection.execute(f"select * from ({one.node.compiled_code}) order by all limit {limit}")
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    except duckdb.Error:
+        with reading(workspace, warehouse) as ask:
+            return ask.named(f"select * from ({one.node.compiled_code}) as failing limit {limit}")
+    except ApportionError:
         return []

@@ -7,7 +7,8 @@ from datetime import date
 import duckdb
 
 from orchestration.dbt import Window, build, scratch_warehouse
-from orchestration.workspace import Workspace
+from orchestration.warehouse.target import NothingBuilt, reading
+from orchestration.workspace import DUCKDB, Workspace
 
 Hashes = dict[date, tuple[str, str]]
 """Of each day, the hashes of its policy rows and of its records."""
@@ -15,20 +16,17 @@ Hashes = dict[date, tuple[str, str]]
 
 def stored_hashes(workspace: Workspace) -> Hashes:
     """Of every built day, what it was built from. Waits for a run that is writing: DuckDB would refuse one of both."""
-    if not workspace.warehouse.exists():
+    try:
+        with workspace.writing(), reading(workspace) as ask:
+            rows = ask("select usage_date, policy_hash, input_hash from core.fct_days order by usage_date")
+    except NothingBuilt:
         return {}
-    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        try:
-            rows = warehouse.execute(
-                "select usage_date, policy_hash, input_hash from core.fct_days order by usage_date"
-            ).fetchall()
-        except duckdb.CatalogException:  # the first run did not get that far
-            return {}
     return {day: (policy, inputs) for day, policy, inputs in rows}
 
 
 def stale_days(workspace: Workspace, stored: Hashes) -> list[date]:
     """Works out today's hashes of the days with the very models that stored them, in a scratch warehouse."""
+    workspace = workspace.on(DUCKDB)  # here and at once, wherever the books are: equal rows have equal hashes
     with scratch_warehouse(workspace, "status") as scratch:
         window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
         build(workspace, window, select="+int_days", tests=False, warehouse=scratch)

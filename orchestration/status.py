@@ -16,6 +16,7 @@ from orchestration.partitions import windows_of
 from orchestration.settings import load_sources
 from orchestration.staleness import stale_days, stored_hashes
 from orchestration.summary import print_closing_lines
+from orchestration.warehouse.target import reading
 from orchestration.workspace import Workspace
 
 
@@ -46,8 +47,8 @@ def show_status(workspace: Workspace, console: Console) -> None:
     waiting = sorted(landed_days(workspace.data) - set(built))
     if waiting:
         console.print(f"landed but not built: {_days(waiting)}")
-    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        print_closing_lines(warehouse, console)
+    with workspace.writing(), reading(workspace) as ask:
+        print_closing_lines(ask, console)
 
 
 def _landings(workspace: Workspace) -> str:

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import duckdb
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from orchestration.dbt import Window
+from orchestration.warehouse.target import Query, reading
 from orchestration.workspace import Workspace
 
 
 def print_summary(workspace: Workspace, window: Window, console: Console) -> None:
     # With the lock: a reader in another process would make the next run fail, and a run this reader.
-    with workspace.writing(), duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        _print_teams(warehouse, window, console)
-        print_closing_lines(warehouse, console)
+    with workspace.writing(), reading(workspace) as ask:
+        _print_teams(ask, window, console)
+        print_closing_lines(ask, console)
 
 
-def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: Console) -> None:
-    rows = warehouse.execute(
-        """
+def _print_teams(ask: Query, window: Window, console: Console) -> None:
+    rows = ask(
+        f"""
         select
             team_name, currency,
             sum(direct_cost), sum(idle_cost), sum(shared_cost) + sum(unattributed_cost),
             sum(burst_cost) + sum(outcome_credit_cost) + sum(adjustment_cost), sum(total_cost),
             sum(busy_gpu_hours) / nullif(sum(sampled_gpu_hours), 0)
         from reporting.rpt_team_costs_daily
-        where usage_date >= ? and usage_date < ?
+        where usage_date >= date '{window.start}' and usage_date < date '{window.end}'
         group by team_name, currency
         order by currency desc, sum(total_cost) desc
-        """,
-        [window.start, window.end],
-    ).fetchall()
+        """
+    )
     for currency in dict.fromkeys(row[1] for row in rows):
         table = Table(title=f"{window.start} up to {window.end}, {currency}", title_justify="left", box=SIMPLE_HEAD)
         table.add_column("team", no_wrap=True)
@@ -46,29 +45,27 @@ def _print_teams(warehouse: duckdb.DuckDBPyConnection, window: Window, console: 
         console.print(table)
 
 
-def print_closing_lines(warehouse: duckdb.DuckDBPyConnection, console: Console) -> None:
+CLOSING = {
+    "allocatable": "any_value(currency_allocatable_cost)",
+    "allocated": "any_value(currency_allocated_cost)",
+    "gap": "any_value(allocated_difference)",
+    "billed": "sum(billed_cost)",
+    "ahead": "sum(paid_ahead_cost)",
+    "released": "sum(released_cost)",
+    "outside": "sum(outside_cost)",
+    "restated": "sum(restated_cost)",
+    "difference": "sum(billed_difference)",
+}
+
+
+def print_closing_lines(ask: Query, console: Console) -> None:
     """Over all that is built: what was allocatable is allocated, and what was billed is accounted for."""
-    rows = warehouse.execute(
-        """
-        select
-            currency,
-            any_value(currency_allocatable_cost) as allocatable,
-            any_value(currency_allocated_cost) as allocated,
-            any_value(allocated_difference) as gap,
-            sum(billed_cost) as billed,
-            sum(paid_ahead_cost) as ahead,
-            sum(released_cost) as released,
-            sum(outside_cost) as outside,
-            sum(restated_cost) as restated,
-            sum(billed_difference) as difference
-        from reporting.rpt_reconciliation
-        group by currency
-        order by currency desc
-        """
+    rows = ask(
+        f"select currency, {', '.join(CLOSING.values())} from reporting.rpt_reconciliation"
+        " group by currency order by currency desc"
     )
-    names = [column[0] for column in rows.description]
-    for row in rows.fetchall():
-        line = dict(zip(names, row, strict=True))
+    for row in rows:
+        line = dict(zip(("currency", *CLOSING), row, strict=True))
         money = {name: f"{amount:,.9f}" for name, amount in line.items() if name != "currency"}
         again = f" + on days to be run again {money['restated']}" if line["restated"] else ""
         console.print(

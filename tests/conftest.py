@@ -14,6 +14,16 @@ from tests.golden.company import make_workspace
 from tests.warehouses import DEMO, GOLDEN, run, small_demo
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How much each gate of the BigQuery target has covered (see tests/bigquery/)."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    gates = sorted({value for report in reports for name, value in report.user_properties if name == "gate"})
+    if gates:
+        terminalreporter.section("BigQuery gates")
+        for gate in gates:
+            terminalreporter.line(gate)
+
+
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The project's own sources and seeds with an empty data folder; its dbt project is parsed once in it."""

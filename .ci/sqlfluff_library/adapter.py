@@ -1,7 +1,8 @@
 """What `adapter` means while sqlfluff lints: enough SQL of the right shape, with no engine behind it.
 
-A dispatched macro is stood in for by a function call of the same name, and one that joins (`cross_join_…`) by a join
-to a table with the column that its last argument names. The macros' own SQL is run by dbt, not linted.
+A dispatched macro is stood in for by a function call of the same name, one that joins (`cross_join_…`) by a join to a
+table with the column that its last argument names, and one that is a query by a query. The macros' own SQL is run by
+dbt, not linted.
 """
 
 from collections.abc import Callable
@@ -13,9 +14,9 @@ def dispatch(name: str, _package: str = "") -> Callable[..., str]:
         if name.startswith("cross_join_"):
             column = arguments[-1]
             listed = ", ".join(str(argument) for argument in arguments[:-1])
-            if name == "cross_join_json_pairs":
-                return f"cross join (select key as pair_key, value as pair_value from pairs({listed})) as json_pairs"
             return f"cross join unnest({name}({listed})) as {column}_items({column})"
+        if name == "json_pairs":
+            return f"select {arguments[-1]}, pair_key, pair_value from {arguments[0]} as pairs"
         return f"{name}({listed})"
 
     return stand_in

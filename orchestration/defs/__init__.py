@@ -9,7 +9,7 @@ from orchestration.defs.publish import published_asset
 from orchestration.defs.raw import raw_asset
 from orchestration.defs.transform import model_assets
 from orchestration.settings import load_sources
-from orchestration.workspace import Workspace
+from orchestration.workspace import DUCKDB, Workspace
 
 
 def definitions_of(workspace: Workspace) -> dg.Definitions:
@@ -20,7 +20,8 @@ def definitions_of(workspace: Workspace) -> dg.Definitions:
         assets=[
             *(raw_asset(source, workspace) for source in sources),
             models,
-            published_asset(workspace, models),
+            # BI tools read BigQuery itself; only a file needs a copy for them.
+            *([published_asset(workspace, models)] if workspace.target == DUCKDB else []),
         ],
         jobs=[pipeline],
         schedules=[nightly, restatements],

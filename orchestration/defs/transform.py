@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
-import duckdb
 from dagster_dbt import DagsterDbtTranslator, DbtProject, dbt_assets
 from dagster_dbt.asset_utils import get_asset_check_key_for_test
 
@@ -21,6 +20,7 @@ from orchestration.landing.days import forget_undeclared
 from orchestration.partitions import daily, window_of
 from orchestration.runs import sign
 from orchestration.settings import Source
+from orchestration.warehouse.target import reading, receive
 from orchestration.workspace import Workspace
 
 REFERENCE_FOLDERS = ("staging.policy", "staging.reference", "intermediate.policy", "core.dimensions")
@@ -100,15 +100,17 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
             with workspace.writing():
                 check_seeds(workspace, on_event=_watch("checking the policy"))
                 forget_undeclared(workspace.data, [source.name for source in sources])
+                if window:
+                    receive(workspace, window, progress.say)
                 result = invoke(workspace, arguments, on_event=_watch("building models and checking laws"))
                 results = list(getattr(result.result, "results", None) or [])
-                totals = _totals(workspace, window) if window and result.success else {}
+                totals = _totals(workspace, manifest, window) if window and result.success else {}
         except SeedsRefused as refused:
             yield from reported(context, refused.tests, {})
             raise
         yield from reported(context, results, totals)
         if not result.success:
-            raise failure(workspace.warehouse, result, results)
+            raise failure(workspace, result, results)
 
     def reported(
         context: dg.AssetExecutionContext, results: Sequence[Any], totals: Mapping[str, Mapping[str, Any]]
@@ -148,29 +150,26 @@ def _watch(doing: str) -> Any:
     return on_event
 
 
-def _totals(workspace: Workspace, window: Window) -> dict[str, dict[str, Any]]:
+def _totals(workspace: Workspace, manifest: Mapping[str, Any], window: Window) -> dict[str, dict[str, Any]]:
     """Rows and money of the window, shown on each fact: what was billed, what was allocated, and that they agree."""
     where = f"where usage_date >= date '{window.start}' and usage_date < date '{window.end}'"
-    found: dict[str, dict[str, Any]] = {}
-    with duckdb.connect(str(workspace.warehouse), read_only=True) as warehouse:
-        tables = warehouse.execute(
-            "select table_schema, table_name from information_schema.columns"
-            " where column_name = 'usage_date' and table_schema in ('core', 'reporting')"
-        ).fetchall()
-        for schema, table in tables:
-            (rows,) = warehouse.execute(f"select count(*) from {schema}.{table} {where}").fetchone()
-            found[table] = {"dagster/partition_row_count": rows}
-        money = warehouse.execute(
+    tables = {one["name"]: one["fqn"][1] for one in manifest["nodes"].values() if is_kept_by_day(one)}
+    counts = " union all ".join(
+        f"select '{name}' as name, count(*) as row_count from {layer}.{name} {where}" for name, layer in tables.items()
+    )
+    with reading(workspace) as ask:
+        found: dict[str, dict[str, Any]] = {name: {"dagster/partition_row_count": rows} for name, rows in ask(counts)}
+        money = ask(
             f"""
             select currency, sum(allocatable), sum(allocated)
             from (
                 select currency, allocatable_cost as allocatable, 0 as allocated from core.fct_billed_costs {where}
                 union all
                 select currency, 0, amount from core.fct_cost_allocations {where}
-            )
+            ) as sides
             group by currency order by currency
             """
-        ).fetchall()
+        )
     for currency, allocatable, allocated in money:
         for table in ("fct_billed_costs", "fct_cost_allocations"):
             found[table] |= {

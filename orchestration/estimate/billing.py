@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from orchestration.dbt import Window
 from orchestration.estimate.queries import Plan, Step, lasting
-from orchestration.estimate.scans import Read
+from orchestration.estimate.scans import EVER, Read
 from orchestration.estimate.sizes import Bytes, Sizes
 
 MIB = 2**20
@@ -30,6 +30,8 @@ class Bill:
     """How many times a table is billed: once for each query that reads it."""
     scanned: int
     billed: int
+    reads_all_days: bool = False
+    """Whether it grows with the history: some laws are about all that was ever billed."""
 
     @property
     def padding(self) -> int:
@@ -47,15 +49,22 @@ class Estimate:
     def of(self, kind: str) -> list[Bill]:
         return [bill for bill in self.bills if bill.kind == kind]
 
+    def of_the_days(self) -> list[Bill]:
+        """What a run of these days costs, however long the history is."""
+        return [bill for bill in self.bills if not bill.reads_all_days]
+
+    def of_all_days(self) -> list[Bill]:
+        return [bill for bill in self.bills if bill.reads_all_days]
+
     def price(self, billed: int) -> Decimal:
         return billed * self.price_per_tib / TIB
 
 
 def estimated(plan: Plan, sizes: Sizes, window: Window, price_per_tib: Decimal = PRICE_PER_TIB) -> Estimate:
-    return Estimate(window, price_per_tib, [_bill(step, sizes) for step in plan.steps], sizes)
+    return Estimate(window, price_per_tib, [_bill(step, plan, sizes) for step in plan.steps], sizes)
 
 
-def _bill(step: Step, sizes: Sizes) -> Bill:
+def _bill(step: Step, plan: Plan, sizes: Sizes) -> Bill:
     by_table = [scanned_by_table(query, sizes) for query in step.queries]
     return Bill(
         step.name,
@@ -64,6 +73,11 @@ def _bill(step: Step, sizes: Sizes) -> Bill:
         tables=sum(map(len, by_table)),
         scanned=sum(sum(tables.values()) for tables in by_table),
         billed=sum(billed(tables.values()) for tables in by_table),
+        reads_all_days=any(
+            read.days == EVER and plan.tables[read.relation].partition_column is not None
+            for query in step.queries
+            for read in query
+        ),
     )
 
 

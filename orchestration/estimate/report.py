@@ -19,6 +19,8 @@ from orchestration.workspace import Workspace
 
 NAMED = 6
 """How many tables or days a note names."""
+ALL_DAYS = "checks of all days, beside it"
+"""Invoices and dimensions are checked over the whole history after each run: this part grows with it."""
 _SMALLEST = Decimal("0.000001")
 """One query's minimum is 0.00006 USD: prices are told to the millionth."""
 
@@ -56,7 +58,8 @@ def as_data(found: Estimate) -> dict[str, Any]:
         "price_per_tib": str(found.price_per_tib),
         "models": [_data(found, bill) for bill in found.of("model")],
         "tests": [_data(found, bill) for bill in found.of("test")],
-        "total": _data(found, total(found.bills)),
+        "total": _data(found, total(found.of_the_days())),
+        "all_days": _data(found, total(found.of_all_days(), ALL_DAYS)),
         "averaged_days": {what: [str(day) for day in days] for what, days in found.sizes.averaged.items()},
         "unknown_tables": list(found.sizes.unknown),
         "empty_tables": list(found.sizes.empty),
@@ -72,6 +75,7 @@ def _data(found: Estimate, bill: Bill) -> dict[str, Any]:
         "billed_bytes": bill.billed,
         "minimum_bytes": bill.padding,
         "price": str(_rounded(found.price(bill.billed))),
+        "reads_all_days": bill.reads_all_days,
     }
 
 
@@ -85,14 +89,16 @@ def as_table(found: Estimate) -> Table:
     table.add_column("model", no_wrap=True)
     for heading in ("tables", "scanned MiB", "billed MiB", "of it minimum MiB", "USD"):
         table.add_column(heading, justify="right")
-    models = [bill for bill in found.of("model") if bill.tables]
+    models = [bill for bill in found.of("model") if bill.tables and not bill.reads_all_days]
     for bill in sorted(models, key=lambda bill: (-bill.billed, -bill.scanned, bill.name)):
         table.add_row(*_cells(found, bill))
     table.add_section()
-    tests = found.of("test")
+    tests = [bill for bill in found.of("test") if not bill.reads_all_days]
     table.add_row(*_cells(found, total(tests, f"{len(tests)} tests")))
     table.add_section()
-    table.add_row(*_cells(found, total(found.bills)), style="bold")
+    table.add_row(*_cells(found, total(found.of_the_days())), style="bold")
+    table.add_section()
+    table.add_row(*_cells(found, total(found.of_all_days(), ALL_DAYS)))
     return table
 
 

@@ -50,7 +50,7 @@ class Outcome:
 
 
 def analyse(project: Project) -> tuple[Outcome, Tables]:
-    """Every model and test, in the order of the graph: each is read against what the analyzer made of those before it."""
+    """Every model and test, in the order of the graph: each read against what the analyzer made of those before it."""
     tables, outcome = Tables(dict(project.given)), Outcome()
     for node in project.nodes:
         outcome.statements += 1

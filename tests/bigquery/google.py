@@ -1,7 +1,7 @@
 """Google's own SQL analyzer and reference evaluator (the package `zetasql`), as far as tests ask them.
 
-The analyzer says whether a statement is GoogleSQL and which types come out of it; the evaluator answers queries on small
-tables with the very arithmetic of the language. Neither has storage, partitions or jobs.
+The analyzer says whether a statement is GoogleSQL and which types come out of it; the evaluator answers queries on
+small tables with the very arithmetic of the language. Neither has storage, partitions or jobs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import wasmtime
 import zetasql.core.wasm_client
 from google.protobuf.timestamp_pb2 import Timestamp
 from zetasql.api import CatalogBuilder, PreparedQuery, TableBuilder
+from zetasql.core import ZetaSqlLocalService
 from zetasql.types import (
     AnalyzerOptions,
+    EvaluateQueryRequest,
     LanguageOptions,
     ProductMode,
     TableContent,
@@ -27,6 +29,7 @@ from zetasql.types import (
     Value,
     ZetaSQLBuiltinFunctionOptions,
 )
+from zetasql.wasi._pb2.zetasql.local_service import local_service_pb2
 
 getcontext().prec = 100  # BIGNUMERIC has up to 77 digits
 
@@ -91,10 +94,13 @@ def answer(sql: str, tables: Tables) -> tuple[Columns, list[Row]]:
     content = {short: _content(tables, full) for full, short in used.items()}
     with _builder(flat, tables, used).set_table_content(content).prepare() as prepared:
         columns = _columns(prepared)
-        found = prepared.execute().content
-    rows = found.table_data.row if found and found.table_data else []
-    kinds = list(columns.values())
-    return columns, [tuple(_read(cell, kind) for cell, kind in zip(row.cell, kinds, strict=True)) for row in rows]
+        # As the service sends it: the package's own models of it lose times.
+        found = ZetaSqlLocalService.get_instance().wasm_client.call_grpc_func(
+            "ZetaSqlLocalService_EvaluateQuery",
+            EvaluateQueryRequest(prepared_query_id=prepared.prepared_query_id).to_proto(),
+            local_service_pb2.EvaluateQueryResponse,
+        )
+    return columns, [tuple(map(_read, row.cell)) for row in found.content.table_data.row]
 
 
 def _builder(sql: str, tables: Tables, used: Mapping[str, str]) -> Any:
@@ -164,18 +170,18 @@ def _value(value: Any, kind: str) -> Value:
     raise ValueError(f"no way to write {value!r} as {kind}")
 
 
-def _read(value: Value, kind: str) -> Any:
+def _read(cell: Any) -> Any:
     """What `_value` wrote, or an answer holds."""
-    field, scale = {"numeric": ("numeric_value", 9), "bignumeric": ("bignumeric_value", 38)}.get(kind, ("", 0))
-    if scale:
-        found = getattr(value, field)
-        return None if found is None else Decimal(int.from_bytes(found, "little", signed=True)).scaleb(-scale)
-    found = getattr(value, {"float64": "double_value"}.get(kind, f"{kind}_value"))
-    if found is None:
-        return None
-    if kind == "date":
-        return date(1970, 1, 1) + timedelta(days=found)
-    return found.ToDatetime() if kind == "timestamp" else found
+    field = cell.WhichOneof("value")
+    found = getattr(cell, field) if field else None
+    match field:
+        case "numeric_value" | "bignumeric_value":
+            return Decimal(int.from_bytes(found, "little", signed=True)).scaleb(-9 if field == "numeric_value" else -38)
+        case "date_value":
+            return date(1970, 1, 1) + timedelta(days=found)
+        case "timestamp_value":
+            return found.ToDatetime()
+    return found
 
 
 def _instant(value: datetime) -> Timestamp:

@@ -6,7 +6,7 @@ with what is awkward about companies in it.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -28,10 +28,13 @@ INDEXES = range(7, 11)
 
 
 def random_companies() -> list[World]:
-    """The oracle's companies, one of them with a user in a domain, whom a rule names."""
+    """The oracle's companies, one of them with a user in a domain, whom a rule names, and a job of no length."""
     worlds = [world(SEED * 1_000_003 + index, index) for index in INDEXES]
     first = next(one for one in worlds if one.tables["jobs"] and one.seeds["payer_rules"])
     first.tables["jobs"][0]["user_name"] = "CORP\\ana"
+    moment = datetime.combine(first.day, time(7), UTC)
+    instant = {"job_key": "instant", "job_id": "instant", "part_id": "instant", "start_at": moment, "end_at": moment}
+    first.tables["jobs"].append({**first.tables["jobs"][0], **instant, "suspended_ms": 0})
     rule = {**first.seeds["payer_rules"][0], "rule_order": first.index * 1000 + 1}
     empty = dict.fromkeys(("cluster_id", "account", "namespace", "label", "tag", "path"))
     first.seeds["payer_rules"].append({**rule, **empty, "user_name": "CORP\\a%"})

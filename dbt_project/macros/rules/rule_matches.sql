@@ -26,12 +26,9 @@
             pairs.{{ json_column }},
             rules.policy_row
         from (
-            select
-                objects.{{ json_column }},
-                pair_key,
-                pair_value
-            from (select distinct {{ json_column }} from {{ subjects }} where {{ json_column }} is not null) as objects
-            {{ cross_join_json_pairs("objects." ~ json_column) }}
+            {{ json_pairs(
+                "(select distinct " ~ json_column ~ " from " ~ subjects ~ " where " ~ json_column ~ " is not null)", json_column
+            ) }}
         ) as pairs
         inner join {{ rules }} as rules
             on

@@ -1,6 +1,7 @@
 {#
     None of the columns is ever absent: one query for the whole model, because each test costs more to start than to
-    run. `missing` names the columns at fault. Checked on the days of the run's window where the model has any.
+    run. `missing` names the columns at fault. Checked on the days of the run's window,
+    or the months that it touches, where the model has any.
 #}
 {% test complete(model, columns) %}
     {%- set names = [] -%}
@@ -14,6 +15,8 @@
     where
         {%- if 'usage_date' in columns %}
         {{ in_window('usage_date') }} and
+        {%- elif 'month_date' in columns %}
+        {{ in_months('month_date') }} and
         {%- endif %}
         ({%- for column in columns %}{{ column }} is null{{ ' or ' if not loop.last }}{%- endfor %})
 {% endtest %}
