@@ -25,7 +25,7 @@ LINT = {
     r"(?<![/*])/(?![/*])": "a bare division rounds as each engine likes: use `share`, `quotient` or `floor_divide`",
 }
 """What the analyzer accepts and what means something else on another engine."""
-SHARED = re.compile(r"round\(cast\(.*?\) as bignumeric\) \* .*? / nullif\(.*?, 0\), \d\)", re.DOTALL)
+SHARED = re.compile(r"round\(cast\(.*? / nullif\(.*?, 0\), \d\)", re.DOTALL)
 """What `share` writes: the one place that divides."""
 
 

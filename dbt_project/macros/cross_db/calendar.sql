@@ -3,7 +3,7 @@
     {{ return(adapter.dispatch("month_of", "apportion")(date_column)) }}
 {%- endmacro %}
 
-{% macro default__month_of(date_column) -%} date_trunc({{ date_column }}, month) {%- endmacro %}
+{% macro default__month_of(date_column) -%} cast(date_trunc({{ date_column }}, month) as date) {%- endmacro %}
 {% macro duckdb__month_of(date_column) -%} cast(date_trunc('month', {{ date_column }}) as date) {%- endmacro %}
 
 {# ISO weekday: Monday is 1, Sunday is 7. #}

@@ -3,7 +3,7 @@
     {{ return(adapter.dispatch("floor_divide", "apportion")(numerator, denominator)) }}
 {%- endmacro %}
 
-{% macro default__floor_divide(numerator, denominator) -%} div({{ numerator }}, {{ denominator }}) {%- endmacro %}
+{% macro default__floor_divide(numerator, denominator) -%} div(({{ numerator }}), ({{ denominator }})) {%- endmacro %}
 {% macro duckdb__floor_divide(numerator, denominator) -%}
     (({{ numerator }}) // ({{ denominator }}))
 {%- endmacro %}

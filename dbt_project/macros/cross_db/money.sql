@@ -3,9 +3,8 @@
     {{ return(adapter.dispatch("times_rate", "apportion")(amount, rate)) }}
 {%- endmacro %}
 
-{% macro default__times_rate(amount, rate) -%}
-    cast(round(cast({{ amount }} as bignumeric) * {{ rate }}, 9) as numeric)
-{%- endmacro %}
+{# A product of NUMERICs is rounded to their nine decimals, half away. #}
+{% macro default__times_rate(amount, rate) -%} cast(({{ amount }}) * ({{ rate }}) as numeric(38, 9)) {%- endmacro %}
 
 {% macro duckdb__times_rate(amount, rate) -%}
     {{ share(amount, "cast((" ~ rate ~ ") * 1000000000 as hugeint)", "cast(1000000000 as hugeint)") }}

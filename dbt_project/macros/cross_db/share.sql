@@ -1,17 +1,19 @@
 {#
     amount * running / total, rounded half away from zero to `scale` decimals (9: money, 0: whole units); NULL for
     total 0. `running` and `total` are integers. Exact on every engine: DuckDB has no decimal division, so it works in
-    128-bit integers of the last decimal. GoogleSQL's NUMERIC product would end at 1e29, so BigQuery works in BIGNUMERIC,
-    whose quotient has 38 decimals: rounding it again changes nothing as long as the total is below 1e28, because no other
-    quotient comes that near to the middle between two results.
+    128-bit integers of the last decimal; GoogleSQL has one, which rounds half away.
 #}
 {% macro share(amount, running, total, scale=9) -%}
     {{ return(adapter.dispatch("share", "apportion")("(" ~ amount ~ ")", "(" ~ running ~ ")", "(" ~ total ~ ")", scale)) }}
 {%- endmacro %}
 
+{#
+    Products of NUMERIC end at 1e29, so the amount is divided as BIGNUMERIC. Its quotient has 38 decimals, and rounding it again
+    changes nothing while the total is below 1e28: no other quotient comes that near to the middle between two results.
+#}
 {% macro default__share(amount, running, total, scale) -%}
     {%- set rounded = "round(cast(" ~ amount ~ " as bignumeric) * " ~ running ~ " / nullif(" ~ total ~ ", 0), " ~ scale ~ ")" -%}
-    {{ "cast(" ~ rounded ~ " as numeric)" if scale == 9 else rounded }}
+    {{ "cast(" ~ rounded ~ " as numeric(38, 9))" if scale == 9 else rounded }}
 {%- endmacro %}
 
 {#
