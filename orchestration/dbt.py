@@ -20,11 +20,10 @@ from typing import Any
 from orchestration.errors import ApportionError
 from orchestration.landing.days import ensure_schema_files, is_alive
 from orchestration.seeds import SHOWN, content_hash, require_files, require_readable
+from orchestration.warehouse.settings import VARIABLES
 from orchestration.workspace import BIGQUERY, DUCKDB, PROJECT_ROOT, Workspace
 
 EventCallback = Callable[[Any], None]
-BIGQUERY_SETTINGS = "APPORTION_BIGQUERY_"
-"""How the variables begin that say which project and datasets, and as whom."""
 
 
 @dataclass(frozen=True)
@@ -237,9 +236,7 @@ def _fingerprint(workspace: Workspace) -> str:
     """Changes when a file of the project does: names, sizes and times of change of everything dbt parses."""
     digest = hashlib.sha256(str(workspace.dbt_project).encode())
     if workspace.target == BIGQUERY:  # its names are in what is parsed
-        digest.update(
-            str(sorted(item for item in os.environ.items() if item[0].startswith(BIGQUERY_SETTINGS))).encode()
-        )
+        digest.update(str(sorted(item for item in os.environ.items() if item[0].startswith(VARIABLES))).encode())
     folders = [PROJECT_ROOT / "dbt_project", workspace.seeds / "policy", workspace.seeds / "reference"]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     for path in sorted([*files, PROJECT_ROOT / "profiles" / "profiles.yml"]):
