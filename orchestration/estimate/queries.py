@@ -14,19 +14,20 @@ from datetime import date
 from graphlib import TopologicalSorter
 from typing import Any
 
-from orchestration.dbt import BIGQUERY_SETTINGS, Window, invoke, prepare
+from orchestration.dbt import Window, invoke, prepare
 from orchestration.errors import ApportionError
 from orchestration.estimate.scans import EVER, Catalog, Days, Read, column_types, qualified, reads_of
+from orchestration.warehouse.settings import VARIABLES
 from orchestration.warehouse.tables import DELIVERIES, SCHEMAS, bigquery_type
 from orchestration.workspace import BIGQUERY, Workspace
 
 PLACEHOLDERS = {
-    f"{BIGQUERY_SETTINGS}PROJECT": "local",
-    f"{BIGQUERY_SETTINGS}DATASET": "apportion",
+    f"{VARIABLES}PROJECT": "local",
+    f"{VARIABLES}DATASET": "apportion",
     # Nobody answers there, and nobody is asked; an address alone keeps dbt from looking for credentials.
-    f"{BIGQUERY_SETTINGS}ENDPOINT": "http://127.0.0.1:9",
-    f"{BIGQUERY_SETTINGS}KEYFILE": "",
-    f"{BIGQUERY_SETTINGS}IMPERSONATE": "",
+    f"{VARIABLES}ENDPOINT": "http://127.0.0.1:9",
+    f"{VARIABLES}KEYFILE": "",
+    f"{VARIABLES}IMPERSONATE": "",
 }
 """Names that stand in the queries and change nothing about their size, also for whoever has a project."""
 LANDING, SEEDS = "landing", "seeds"

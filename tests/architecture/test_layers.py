@@ -147,6 +147,7 @@ def test_every_model_starts_with_its_grain(path: Path) -> None:
 
 def test_no_model_knows_which_engine_runs() -> None:
     assert lines_matching(r"\btarget\s*\.|adapter\s*\.\s*(type|dispatch)") == []
+    assert [path for path in MODELS.rglob("*.yml") if "target.type" in path.read_text()] == []
 
 
 def test_no_model_divides_outside_the_macros() -> None:

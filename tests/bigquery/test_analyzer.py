@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,11 +47,6 @@ def test_what_if_models_are_googlesql_too(project, statements, analysed):
     new = [node for node in what_if.nodes if node.kind == "model" and node.name not in types]
     outcome, _ = analyse(replace(what_if, nodes=new, given=what_if.given | known | books))
     assert (outcome.models, outcome.problems) == (2, [])
-
-
-def test_no_model_knows_its_engine():
-    models = Path(__file__).parents[2] / "dbt_project" / "models"
-    assert [path for path in models.rglob("*") if path.is_file() and "target.type" in path.read_text()] == []
 
 
 # --- the gate closes ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -66,8 +66,8 @@ class Both:
     emulator: Emulator
 
     def run(self) -> None:
-        """As the command does: landed, loaded, built and checked."""
-        run_pipeline(self.here, GOLDEN)
+        """On BigQuery as the command does: landed, loaded, built and checked."""
+        land_and_build(self.here, GOLDEN)
         run_pipeline(self.there, GOLDEN)
 
     def run_again(self) -> None:
@@ -195,5 +195,6 @@ def test_amounts_are_equal_to_a_nano_unit_on_the_emulator(both: Both):
 )
 def test_contracts_are_enforced_on_the_emulator(both: Both):
     window = {"window_start": str(GOLDEN.start), "window_end": str(GOLDEN.end)}
-    enforced = both.here.on(BIGQUERY)
+    # With a data folder of its own, in which the project is parsed with its contracts.
+    enforced = replace(both.here, data=both.here.data / "enforced").on(BIGQUERY)
     assert invoke(enforced, ["--quiet", "run", "--select", "fct_days", "--vars", json.dumps(window)]).success

@@ -378,9 +378,13 @@ def test_table_and_json_tell_the_same(golden: Workspace, planned: Plan, monkeypa
             assert rows[model["name"]] == cells_of(model)
         else:
             assert model["name"] not in rows
-    assert rows[f"{len(data['tests'])} tests"][2] == mib(sum(test["billed_bytes"] for test in data["tests"]))
+    of_the_days = [test for test in data["tests"] if not test["reads_all_days"]]
+    assert rows[f"{len(of_the_days)} tests"][2] == mib(sum(test["billed_bytes"] for test in of_the_days))
     assert rows["total"] == cells_of(data["total"])
-    assert data["total"]["billed_bytes"] == sum(one["billed_bytes"] for one in data["models"] + data["tests"])
+    assert data["total"]["billed_bytes"] == sum(one["billed_bytes"] for one in data["models"] + of_the_days)
+    assert rows[report.ALL_DAYS] == cells_of(data["all_days"])
+    everything = sum(one["billed_bytes"] for one in data["models"] + data["tests"])
+    assert data["total"]["billed_bytes"] + data["all_days"]["billed_bytes"] == everything
     assert Decimal(data["total"]["price"]) == round(Decimal(8) * data["total"]["billed_bytes"] / 2**40, 6)
 
 
