@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from decimal import Decimal
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -19,7 +20,7 @@ from orchestration.workspace import Workspace
 
 NAMED = 6
 """How many tables or days a note names."""
-ALL_DAYS = "checks of all days, beside it"
+ALL_DAYS = "checks of all days"
 """Invoices and dimensions are checked over the whole history after each run: this part grows with it."""
 _SMALLEST = Decimal("0.000001")
 """One query's minimum is 0.00006 USD: prices are told to the millionth."""
@@ -83,12 +84,14 @@ def as_table(found: Estimate) -> Table:
     """Dearest first. Views are left out, because making them costs nothing; tests are one line."""
     days = f"{found.window.start} up to {found.window.end}"
     table = Table(
-        title=f"Estimate: what BigQuery would bill for {days}, at {found.price_per_tib} USD per TiB",
+        title=f"What BigQuery would bill for {days}: MiB, and USD at {found.price_per_tib} per TiB",
         title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("model", no_wrap=True)
-    for heading in ("tables", "scanned MiB", "billed MiB", "of it minimum MiB", "USD"):
-        table.add_column(heading, justify="right")
+    for heading in ("tables", "scanned", "billed", "minimum", "USD"):
+        table.add_column(heading, justify="right", no_wrap=True)
     models = [bill for bill in found.of("model") if bill.tables and not bill.reads_all_days]
     for bill in sorted(models, key=lambda bill: (-bill.billed, -bill.scanned, bill.name)):
         table.add_row(*_cells(found, bill))
