@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.sql import file_literal, identifier, literal
 
-FLUSH_ROWS = 100_000
+FLUSH_ROWS = 50_000
 _numbers = itertools.count()
 
 
@@ -52,6 +53,9 @@ class Spool:
             self._paths[0], self.schema, compression="lz4", use_dictionary=self.columns, write_statistics=False
         )
         self._batches: list[pa.Table] = []
+        # Sorting and encoding happen beside the cutting of what follows; one piece at a time, to keep memory small.
+        self._pool = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
         self._neighbours = neighbours if neighbours in self.columns else None
 
     def add(self, batch: pa.Table) -> None:
@@ -68,6 +72,8 @@ class Spool:
     def finish(self, all_columns: Sequence[str]) -> None:
         """Creates the view, in which those of `all_columns` that nobody has are null."""
         self._flush()
+        self._flush()  # and waits for the last piece
+        self._pool.shutdown()
         self._writer.close()
         shown = [
             identifier(name) if name in self.columns else f"cast(null as varchar) as {identifier(name)}"
@@ -80,9 +86,15 @@ class Spool:
         )
 
     def _flush(self) -> None:
+        if self._writing:
+            self._writing.result()
+            self._writing = None
         if self._batches:
-            rows = pa.concat_tables(self._batches)
-            if self._neighbours:
-                rows = rows.take(pc.sort_indices(rows[self._neighbours]))
-            self._writer.write_table(rows)
+            self._writing = self._pool.submit(self._write, self._batches)
             self._batches, self._rows = [], 0
+
+    def _write(self, batches: list[pa.Table]) -> None:
+        rows = pa.concat_tables(batches)
+        if self._neighbours:
+            rows = rows.take(pc.sort_indices(rows[self._neighbours]))
+        self._writer.write_table(rows)
