@@ -16,6 +16,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Reading
+from orchestration.connectors.billing.columns import letters
 from orchestration.connectors.billing.notation import currency, with_doubts
 from orchestration.connectors.sql import (
     backwards,
@@ -150,11 +151,7 @@ def _read(con: DuckDBPyConnection, deliveries: Sequence[Delivery], source: AwsCu
     return Reading(rows, loaded.counts, loaded.rejects, found=found, notes=notes)
 
 
-def _letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-_BY_LETTERS = {_letters(name): name for name in (*REQUIRED, *OPTIONAL)} | {"tags": "all_tags"}
+_BY_LETTERS = {letters(name): name for name in (*REQUIRED, *OPTIONAL)} | {"tags": "all_tags"}
 
 
 def _tag_key(column: str) -> str | None:
@@ -186,7 +183,7 @@ def _layout(delivery: Delivery, header: Sequence[str]) -> Layout:
     unknown = []
     for place, column in enumerate(header):
         key = _tag_key(column)
-        name = _tag_column(key) if key else _BY_LETTERS.get(_letters(column))
+        name = _tag_column(key) if key else _BY_LETTERS.get(letters(column))
         if name:
             places.setdefault(name, place)
         elif not _FAMILY.match(column):
@@ -194,7 +191,7 @@ def _layout(delivery: Delivery, header: Sequence[str]) -> Layout:
     if "resource_tags" in places:
         places.pop("all_tags", None)  # the same tags again, with other keys
     require(delivery, places, REQUIRED, header)
-    is_second = bool({_letters(column) for column in header} & ONLY_IN_CUR_2)
+    is_second = bool({letters(column) for column in header} & ONLY_IN_CUR_2)
     return Layout(places, "AWS CUR 2.0" if is_second else "AWS CUR", tuple(unknown))
 
 
