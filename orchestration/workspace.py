@@ -34,6 +34,8 @@ class Workspace:
     data: Path
     scenario: str = ""
     """The what-if that this workspace works out; empty for the books."""
+    focus: bool = False
+    """Whether its dbt project has the models of FOCUS out as well."""
     target: str = DUCKDB
     """Where the models run, as profiles.yml calls it."""
 
@@ -85,6 +87,7 @@ class Workspace:
             "APPORTION_SEEDS": str(self.seeds),
             "APPORTION_DATA": str(self.data),
             "APPORTION_SCENARIO": self.scenario,
+            "APPORTION_FOCUS": "1" if self.focus else "",
             "APPORTION_TARGET": self.target,
             "DBT_PROFILES_DIR": str(PROJECT_ROOT / "profiles"),
             "DBT_TARGET_PATH": str(self.dbt_target),

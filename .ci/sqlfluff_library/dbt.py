@@ -13,3 +13,7 @@ def concat(parts: Sequence[str]) -> str:
 
 def hash(field: str) -> str:
     return f"md5({field})"
+
+
+def listagg(measure: str, delimiter_text: str, order_by_clause: str) -> str:
+    return f"string_agg({measure}, {delimiter_text} {order_by_clause})"
