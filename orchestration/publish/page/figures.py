@@ -14,7 +14,7 @@ _SQL = Path(__file__).with_name("sql")
 MOST_MONTHS = 13
 """A year and the same month of the year before. Older months are in the marts."""
 MOST_JOBS_OF_A_PROJECT = 25
-WORST_JOBS = 15
+WORST_JOBS = 10
 
 _PARAMETERS = {
     "months": MOST_MONTHS,

@@ -1,7 +1,7 @@
 """What a team's page must not say: the names of others.
 
 A job may be called after another team, a pool after its owner, a correction may tell whose mapping changed. On a team's
-page every other team's name and id is taken out of such text, whole words whatever their case, and what is left is marked.
+page every other team's name and id is taken out of such text, as whole words in any case, and the place is marked.
 """
 
 from __future__ import annotations

@@ -28,7 +28,11 @@ def report(figures: Figures) -> dict[str, Any]:
 def team(figures: Figures, team_id: str) -> dict[str, Any]:
     """One team's own money and hours. What the company has as a whole is left out, and so is everybody else's name."""
     known = figures.rows(
-        "select team_id, team_name from marts.core.dim_teams union select team_id, team_name from marts.core.fct_team_days"
+        """
+        select team_id, team_name from marts.core.dim_teams
+        union
+        select team_id, team_name from marts.core.fct_team_days
+        """
     )
     own = {name for pair in known if pair[0] == team_id for name in pair}
     names = Names(name for pair in known for name in pair if name not in own)
@@ -127,8 +131,8 @@ def _components(shelf: Shelf) -> list[list]:
 
 def _months(shelf: Shelf) -> dict[str, Any]:
     """The key figures: text, to the cent, and the total also with all its decimals."""
-    columns = ("month", "currency", "days", "daysInMonth", "exact", "total", "previous", "sameDays", "change", "percent",
-               "forecast", "open")  # fmt: skip
+    columns = ("month", "currency", "days", "daysInMonth", "exact", "total", "previous", "sameDays", "change",
+               "percent", "forecast", "open")  # fmt: skip
     rows = shelf.rows(
         f"""
         select
@@ -200,7 +204,9 @@ def _kinds(shelf: Shelf) -> dict[str, Any]:
 def _hours(shelf: Shelf) -> dict[str, Any]:
     rows = shelf.rows(
         f"""
-        select {_MONTH}, team_id, {_hour_sum("gpu_hours")}, {_hour_sum("sampled_gpu_hours")}, {_hour_sum("busy_gpu_hours")}
+        select
+            {_MONTH}, team_id,
+            {_hour_sum("gpu_hours")}, {_hour_sum("sampled_gpu_hours")}, {_hour_sum("busy_gpu_hours")}
         from team_hours where {_OF_TEAM}
         group by grouping sets ((month_date, team_id), (month_date))
         having sum(gpu_hours) > 0
@@ -223,7 +229,8 @@ def _by_project(shelf: Shelf) -> dict[str, Any]:
         f"""
         select
             {_MONTH}, team_id, project_id, currency, cast(total_cost as varchar),
-            {_cents("total_cost")}, {_cents("on_jobs_cost")}, {_cents("rest_cost")}, job_count, {_cents("held_idle_cost")}
+            {_cents("total_cost")}, {_cents("on_jobs_cost")}, {_cents("rest_cost")}, job_count,
+            {_cents("held_idle_cost")}
         from project_months where {_OF_TEAM} order by all
         """
     )
@@ -309,12 +316,13 @@ def _idle(shelf: Shelf) -> dict[str, Any]:
             f"select distinct {_MONTH}, weekday, hour, cast(round(capacity_hours, 1) as double) from idle_gpu_hours"
         )
     )
+    # No cause stands for all of them.
     totals = shelf.rows(
         f"""
         select {_MONTH}, currency, idle_cause, cast(sum(idle_cost) as varchar), {_cents("sum(idle_cost)")},
             {_cents("any_value(cost)")}
         from idle_costs inner join pool_costs using (month_date, currency)
-        group by month_date, currency, idle_cause order by all
+        group by grouping sets ((month_date, currency, idle_cause), (month_date, currency)) order by all
         """
     )
     return {
@@ -455,7 +463,8 @@ def _reconciliation(shelf: Shelf) -> dict[str, Any]:
     )
     return _table(
         ("provider", "invoice", "currency", "period", "status", "deliveries", "delivered", "lines", "ties", "billed",
-         "allocatable", "paidAhead", "released", "outside", "restated", "difference", "allocatedDifference", "previous"),
+         "allocatable", "paidAhead", "released", "outside", "restated", "difference", "allocatedDifference",
+         "previous"),
         rows,
     )  # fmt: skip
 

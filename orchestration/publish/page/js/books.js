@@ -37,7 +37,7 @@ function reconciliation() {
 
 function deliveries(row) {
   const times = row.deliveries === 1 ? "delivered once" : "delivered " + row.deliveries + " times";
-  return times + (row.delivered ? ", last " + row.delivered : "") + (row.previous !== null ? ", before " + cents(row.previous) : "");
+  return times + (row.delivered ? ", last on " + longDay(row.delivered) : "") + (row.previous !== null ? ", before " + cents(row.previous) : "");
 }
 
 function badge(good, text) {

@@ -27,6 +27,7 @@ function drawFlow() {
       (IS_TEAM ? "Your cost of " : "The allocatable cost of ") + monthName(STATE.month) + " in " + STATE.currency + ": " + (IS_TEAM ? "what was bought, where it ran, and for which project." : "who billed it, what was bought, where it ran, and who pays."),
       credited < -0.005 ? " Negative amounts of up to " + cents(credited) + " in a column cannot be drawn; the table has them." : "",
     ),
+    el("p", { class: "note phone" }, "The chart is wider than this screen: move it sideways."),
     scroll,
     behind("flow of money", () => el("div", {}, steps.map((step, place) => flowTable(columns[place], columns[place + 1], step)))),
   );

@@ -24,6 +24,11 @@ function cents(amount) {
   return grouped((rounded.startsWith("-") ? "-" : "") + digits.slice(0, -2) + "." + digits.slice(-2));
 }
 
+// An estimate has no cents to show.
+function whole(text) {
+  return grouped(Number(text).toFixed(0));
+}
+
 function signed(text) {
   const shown = cents(text);
   return shown.startsWith(MINUS) || /^[0.,]*$/.test(shown) ? shown : "+" + shown;
@@ -57,6 +62,10 @@ function hours(number) {
 function monthName(month) {
   const [year, number] = month.split("-");
   return MONTHS[Number(number) - 1] + " " + year;
+}
+
+function longDay(day) {
+  return Number(day.slice(8)) + " " + MONTHS[Number(day.slice(5, 7)) - 1].slice(0, 3) + " " + day.slice(0, 4);
 }
 
 function shortMonth(month) {

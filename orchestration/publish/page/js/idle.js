@@ -9,9 +9,9 @@ function drawIdle() {
 }
 
 function drawCompanyIdle() {
-  const totals = now(records(DATA.idle.totals)).filter((row) => row.cost);
-  const all = total(totals);
-  const poolCost = totals.length ? totals[0].poolCost : 0;
+  const found = now(records(DATA.idle.totals));
+  const totals = found.filter((row) => row.cause !== null && row.cost);
+  const all = found.find((row) => row.cause === null) || { cost: 0, exact: "0", poolCost: 0 };
   const largest = Math.max(...totals.map((row) => row.cost), 1e-9);
   const pick = (name, change) => (value) => {
     change(value);
@@ -20,7 +20,7 @@ function drawCompanyIdle() {
   };
   const causes = [["all", "All"], ...CAUSES.map((cause) => [cause, CAUSE_NAMES[cause][0]])];
   byId("idle").replaceChildren(
-    lead("Of what hourly pools cost in " + monthName(STATE.month) + ", ", el("strong", {}, percent(all / (poolCost || 1), 1)), " paid for capacity that no job had. What a job had and did not use is its own cost; see Busy and waste."),
+    lead("Of what hourly pools cost in " + monthName(STATE.month) + ", ", el("strong", {}, percent(all.cost / (all.poolCost || 1), 1)), " paid for capacity that no job had. What a job had and did not use is its own cost; see Busy and waste."),
     el(
       "div",
       { class: "split" },
@@ -32,7 +32,7 @@ function drawCompanyIdle() {
           { head: "Cost", number: true, cell: (row) => money(row.cost, { "data-figure": "idle", "data-cause": row.cause, "data-exact": row.exact }) },
         ],
         [...totals].sort((a, b) => b.cost - a.cost),
-        totals.length ? ["All causes", "", cents(all)] : null,
+        totals.length ? ["All causes", "", money(all.cost, { "data-figure": "idle-total", "data-exact": all.exact })] : null,
       ),
       el(
         "div",
@@ -54,15 +54,22 @@ function addedWeeks(weeks) {
 
 function idleWeek() {
   const chosen = (cause) => idleCause === "all" || cause === idleCause;
+  const loaded = weekdaysLoaded();
   const what = idleCause === "all" ? "all causes" : CAUSE_NAMES[idleCause][0].toLowerCase();
   if (idleMeasure === "cost") {
-    const values = addedWeeks(DATA.idle.cost.filter(([month, currency, cause]) => month === STATE.month && currency === STATE.currency && chosen(cause)).map((row) => row[3]));
-    const format = (value) => STATE.currency + " " + cents(value);
-    return week("Idle cost by weekday and hour (UTC), " + what, values, (value) => format(value) + " idle in this month", (value) => (value === 0 ? "0" : STATE.currency + " " + compact(value)));
+    const sums = addedWeeks(DATA.idle.cost.filter(([month, currency, cause]) => month === STATE.month && currency === STATE.currency && chosen(cause)).map((row) => row[3]));
+    // A month has four or five of each weekday, or none yet: means can be compared.
+    const values = sums.map((sum, place) => (loaded[Math.floor(place / 24)] ? sum / loaded[Math.floor(place / 24)] : null));
+    return week(
+      "Idle cost by weekday and hour (UTC), mean of the month, " + what,
+      values,
+      (value, place) => STATE.currency + " " + cents(value) + " idle in this hour on average\n" + cents(sums[place]) + " in the month",
+      (value) => (value === 0 ? "0" : STATE.currency + " " + compact(value)),
+    );
   }
   const capacity = addedWeeks(DATA.idle.capacity.filter(([month]) => month === STATE.month).map((row) => row[1]));
   const idle = addedWeeks(DATA.idle.hours.filter(([month, cause]) => month === STATE.month && chosen(cause)).map((row) => row[2]));
-  const shares = idle.map((value, place) => (capacity[place] ? value / capacity[place] : 0));
+  const shares = idle.map((value, place) => (capacity[place] ? value / capacity[place] : null));
   return week("Idle share of GPU-hours by weekday and hour (UTC), " + what, shares, (share, place) => percent(share, 1) + " of GPUs idle (" + hours(idle[place]) + " of " + hours(capacity[place]) + " h)", (share) => percent(share));
 }
 

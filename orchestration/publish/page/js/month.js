@@ -6,6 +6,7 @@ function drawMonth() {
   byId("month").replaceChildren(
     ...[
       el("div", { class: "totals" }, cards.map(totalCard)),
+      forecastNote(cards),
       cards.length > 1 && reporting.length ? reportingLine(reporting) : null,
       kindList(),
       el("details", { class: "behind" }, el("summary", {}, "All months"), monthTable()),
@@ -43,15 +44,20 @@ function totalCard(row) {
         ),
       row.previous !== null && fact("Last month, whole", el("span", { "data-figure": "previous-total", ...of }, cents(row.previous))),
       row.forecast !== null &&
-        fact("Forecast to month end (estimate)", el("span", {}, "≈ ", el("span", { "data-figure": "forecast", "data-exact": row.forecast, ...of }, cents(row.forecast)))),
+        fact("Forecast to month end (estimate)", el("span", {}, "≈ ", el("span", { "data-figure": "forecast", "data-exact": row.forecast, ...of }, whole(row.forecast)))),
       fact("Not final yet", row.open === null ? "nothing: the bills are final" : cents(row.open)),
     ),
-    row.forecast !== null &&
-      el(
-        "p",
-        { class: "note" },
-        "Estimated: the loaded days, and for each of the other " + (row.daysInMonth - row.days) + " the mean of its weekday over the last four weeks of loaded days. Nothing else is known about the future here.",
-      ),
+  );
+}
+
+function forecastNote(cards) {
+  const open = cards.find((row) => row.forecast !== null);
+  if (!open) return null;
+  const missing = open.daysInMonth - open.days;
+  return el(
+    "p",
+    { class: "note" },
+    "The forecast is an estimate: what the loaded days cost, and for " + (missing === 1 ? "the other day" : "each of the other " + missing + " days") + " the mean of its weekday over the last four weeks of loaded days. It knows of no plans, prices or holidays.",
   );
 }
 
@@ -125,7 +131,7 @@ function monthTable() {
       { head: "Days", number: true, cell: (row) => row.days + " of " + row.daysInMonth },
       { head: "Total", number: true, cell: (row) => cents(row.total) },
       { head: "Exact", number: true, cell: (row) => exact(row.exact), wide: true },
-      { head: "Forecast", number: true, cell: (row) => (row.forecast === null ? "" : "≈ " + cents(row.forecast)) },
+      { head: "Forecast", number: true, cell: (row) => (row.forecast === null ? "" : "≈ " + whole(row.forecast)) },
     ],
     MONTH_ROWS,
   );

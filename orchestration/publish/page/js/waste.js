@@ -9,7 +9,7 @@ function drawWaste() {
     lead(
       "A GPU that a job holds and does not use is paid by the job: waste. It is known where telemetry is. ",
       all && all.sampled
-        ? [el("strong", {}, percent(all.busy / all.sampled, 1)), " of the held GPU time with telemetry was busy; waste of ", el("strong", { "data-figure": "waste-total" }, STATE.currency + " " + cents(sum ? sum.waste : 0)), "."]
+        ? [el("strong", {}, percent(all.busy / all.sampled, 1)), " of the held GPU time with telemetry was busy; waste of ", el("strong", { class: "money", "data-figure": "waste-total" }, STATE.currency + " " + cents(sum ? sum.waste : 0)), "."]
         : "There is no telemetry in this month.",
     ),
   ];
@@ -43,7 +43,7 @@ function heldWeek() {
   const held = find(DATA.held.hours);
   const idle = find(DATA.held.idle);
   if (!held.some((value) => value > 0)) return [];
-  const shares = idle.map((value, place) => (held[place] ? value / held[place] : 0));
+  const shares = idle.map((value, place) => (held[place] ? value / held[place] : null));
   return [
     el("h3", {}, "When your GPUs were held and not busy"),
     week("Share of your held GPU-hours that were not busy, by weekday and hour (UTC)", shares, (share, place) => percent(share, 1) + " not busy (" + hours(idle[place]) + " of " + hours(held[place]) + " GPU-hours)", (share) => percent(share)),

@@ -1,14 +1,15 @@
 // A week of hours as a heat map. It is a table, so it can be read out; arrow keys walk in it.
 
-// values: 168 numbers from Monday 0:00; told(value, place) says one in words
+// values: 168 numbers from Monday 0:00, null where there is nothing to tell; told(value, place) says one in words
 function week(caption, values, told, format) {
   const highest = Math.max(...values, 0);
+  const none = "no data";
   const cells = [];
   const cell = (day, hour) => {
     const place = day * 24 + hour;
     const value = values[place];
-    const words = WEEKDAYS[day] + " " + hourSpan(hour) + "\n" + told(value, place);
-    const node = el("td", { class: "heat", tabindex: place === 0 ? "0" : "-1", "data-tip": words, "data-place": place }, unseen(format(value)));
+    const words = WEEKDAYS[day] + " " + hourSpan(hour) + "\n" + (value === null ? none : told(value, place));
+    const node = el("td", { class: value === null ? "heat none" : "heat", tabindex: place === 0 ? "0" : "-1", "data-tip": words, "data-place": place }, unseen(value === null ? none : format(value)));
     node.style.setProperty("--heat", (highest > 0 ? Math.max(0, value) / highest : 0).toFixed(3));
     cells.push(node);
     return node;
@@ -47,4 +48,11 @@ function week(caption, values, told, format) {
     el("table", {}, el("caption", { class: "unseen" }, caption), head, body),
     el("p", { class: "scale", "aria-hidden": "true" }, "0", el("span", { class: "ramp" }), format(highest)),
   );
+}
+
+// How many days of each weekday the month has so far.
+function weekdaysLoaded() {
+  const counts = new Array(7).fill(0);
+  for (const day of DATA.days) if (day.startsWith(STATE.month)) counts[weekdayOf(day)] += 1;
+  return counts;
 }
