@@ -118,13 +118,16 @@ def run(
     start: From,
     end: To,
     target: Target = None,
+    retroactive: Annotated[
+        str | None, typer.Option(help="Why changed policy may reach into closed months; shown on the true-ups.")
+    ] = None,
 ) -> None:
     """Land, build, check and publish the UTC days from --from up to, not including, --to.
 
     Runs the same Dagster assets as the UI does, in this process. A day can be run as often as you like: equal
     inputs and policy give equal tables, and days that are not named do not change.
     """
-    _run(_on(context, target), start.date(), end.date())
+    _run(_on(context, target), start.date(), end.date(), retroactive)
 
 
 @app.command()
@@ -229,6 +232,47 @@ def explain_team(
 
     require_duckdb(context.obj, "a receipt")
     answer(context.obj, team, month.date(), day.date() if day else None, pool, as_json, console)
+
+
+@app.command()
+@readable
+def close(
+    context: typer.Context,
+    month: Annotated[datetime, typer.Argument(formats=["%Y-%m"], help="The month to close.")],
+    override: Annotated[
+        str | None, typer.Option(help="Why to close although checks fail; stored with the close.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check, and show what would be charged.")] = False,
+    target: Target = None,
+) -> None:
+    """Close a month for good: check it, append its invoices to the ledger, post its journal.
+
+    A closed month never changes. What turns out to be different later becomes true-ups of the month that is open then.
+    """
+    from orchestration.ledger.printing import close_and_print, print_closing
+
+    workspace = _on(context, target)
+    with console.status(f"closing {month:%Y-%m}") as status:
+        from orchestration import progress
+
+        progress.listen(status.update)
+        if dry_run:
+            passed = print_closing(workspace, month.date(), console)
+        else:
+            passed = True
+            close_and_print(workspace, month.date(), override, console)
+    if not passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+@readable
+def verify(context: typer.Context, target: Target = None) -> None:
+    """Prove that closed months are what they were: the chain of hashes, and every copy of their lines."""
+    from orchestration.ledger.printing import print_verification
+
+    if not print_verification(_on(context, target), console):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -357,9 +401,10 @@ def _simulate(workspace: Workspace, scenario: str, start: date, end: date) -> No
     print_deltas(workspace, schema, console)
 
 
-def _run(workspace: Workspace, start: date, end: date) -> None:
+def _run(workspace: Workspace, start: date, end: date, retroactive: str | None = None) -> None:
     from orchestration import progress
     from orchestration.dbt import Window
+    from orchestration.ledger.retroactive import RUN_TAG
     from orchestration.partitions import FIRST_DAY
 
     window = Window(start, end)
@@ -374,7 +419,7 @@ def _run(workspace: Workspace, start: date, end: date) -> None:
         from orchestration.summary import print_summary
 
         progress.listen(status.update)
-        run_pipeline(workspace, window)
+        run_pipeline(workspace, window, {RUN_TAG: retroactive} if retroactive else {})
     console.print(f"ran {window.days} days in {time.monotonic() - started:.0f} s")
     print_summary(workspace, window, console)
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import dagster as dg
@@ -94,7 +94,7 @@ def _started(pid: int) -> str:
     return asked.stdout.strip()
 
 
-def run_pipeline(workspace: Workspace, window: Window) -> None:
+def run_pipeline(workspace: Workspace, window: Window, tags: Mapping[str, str] | None = None) -> None:
     """Lands, builds, checks and publishes a window in this process, through the same assets that Dagster shows."""
     from orchestration.defs import definitions_of
 
@@ -103,7 +103,7 @@ def run_pipeline(workspace: Workspace, window: Window) -> None:
         try:
             job.execute_in_process(
                 instance=instance,
-                tags={**range_tags(window), **process_tag()},
+                tags={**range_tags(window), **process_tag(), **(tags or {})},
                 run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 raise_on_error=True,
             )

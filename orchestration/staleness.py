@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
 import duckdb
@@ -24,17 +25,21 @@ def stored_hashes(workspace: Workspace) -> Hashes:
     return {day: (policy, inputs) for day, policy, inputs in rows}
 
 
-def stale_days(workspace: Workspace, stored: Hashes) -> list[date]:
-    """Works out today's hashes of the days with the very models that stored them, in a scratch warehouse."""
+def current_hashes(workspace: Workspace, days: Iterable[date]) -> Hashes:
+    """What the days would be built from now, worked out with the very models that store it, in a scratch warehouse."""
+    wanted = set(days)
     workspace = workspace.on(DUCKDB)  # here and at once, wherever the books are: equal rows have equal hashes
     with scratch_warehouse(workspace, "status") as scratch:
-        window = Window(min(stored), date.fromordinal(max(stored).toordinal() + 1))
+        window = Window(min(wanted), date.fromordinal(max(wanted).toordinal() + 1))
         build(workspace, window, select="+int_days", tests=False, warehouse=scratch)
         with duckdb.connect(str(scratch), read_only=True) as connection:
-            current = {
-                day: (policy, inputs)
-                for day, policy, inputs in connection.execute(
-                    "select usage_date, policy_hash, input_hash from intermediate.int_days"
-                ).fetchall()
-            }
+            found = connection.execute(
+                "select usage_date, policy_hash, input_hash from intermediate.int_days"
+            ).fetchall()
+    return {day: (policy, inputs) for day, policy, inputs in found if day in wanted}
+
+
+def stale_days(workspace: Workspace, stored: Hashes) -> list[date]:
+    """Of the stored days, those that would be built from something else now."""
+    current = current_hashes(workspace, stored)
     return [day for day, hashes in stored.items() if current.get(day) != hashes]

@@ -17,6 +17,8 @@ from orchestration.connectors import feeds
 from orchestration.dbt import SeedsRefused, Window, build_arguments, check_seeds, failure, invoke, prepare
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
 from orchestration.landing.days import forget_undeclared
+from orchestration.ledger.landed import land_ledger
+from orchestration.ledger.retroactive import RUN_TAG, require_reason
 from orchestration.partitions import daily, window_of
 from orchestration.runs import sign
 from orchestration.settings import Source
@@ -100,7 +102,9 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
             with workspace.writing():
                 check_seeds(workspace, on_event=_watch("checking the policy"))
                 forget_undeclared(workspace.data, [source.name for source in sources])
+                land_ledger(workspace.data)
                 if window:
+                    require_reason(workspace, window, context.run.tags.get(RUN_TAG))
                     receive(workspace, window, progress.say)
                 result = invoke(workspace, arguments, on_event=_watch("building models and checking laws"))
                 results = list(getattr(result.result, "results", None) or [])

@@ -17,8 +17,9 @@ from typing import Any
 from orchestration.dbt import Window, invoke, prepare
 from orchestration.errors import ApportionError
 from orchestration.estimate.scans import EVER, Catalog, Days, Read, column_types, qualified, reads_of
+from orchestration.landing.schemas import WHOLE_TABLES
 from orchestration.warehouse.settings import VARIABLES
-from orchestration.warehouse.tables import DELIVERIES, SCHEMAS, bigquery_type
+from orchestration.warehouse.tables import SCHEMAS, bigquery_type
 from orchestration.workspace import BIGQUERY, Workspace
 
 PLACEHOLDERS = {
@@ -178,8 +179,7 @@ def _given(manifest: dict[str, Any]) -> Iterator[tuple[str, Table]]:
     """The tables that no model makes: what was landed, and the seeds."""
     for source in (one for one in manifest["sources"].values() if one["source_name"] == LANDING):
         types = {column.name: bigquery_type(column.type) for column in SCHEMAS[source["name"]]}
-        # The list of deliveries is small and loaded as a whole.
-        partition = None if source["name"] == DELIVERIES else "date"
+        partition = None if source["name"] in WHOLE_TABLES else "date"
         yield _plain(source["relation_name"]), Table(LANDING, source["name"], types, partition)
     for seed in (one for one in manifest["nodes"].values() if one["resource_type"] == "seed"):
         types = {name: kind.upper().partition("(")[0] for name, kind in seed["config"]["column_types"].items()}

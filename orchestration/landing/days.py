@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from orchestration.connectors.sql import literal
-from orchestration.landing.schemas import DELIVERIES_SCHEMA, LANDINGS_SCHEMA, TABLES
+from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES, WHOLE_TABLES
 
 SCHEMA_DAY = "date=9999-12-31"
 COPY_OPTIONS = "format parquet, compression zstd, parquet_version v2, dictionary_size_limit 20000"
@@ -84,7 +84,7 @@ def forget_undeclared(data_dir: Path, declared: Iterable[str]) -> list[str]:
     gone = [
         file
         for file in (data_dir / "landing").glob("*/date=*/*.parquet")
-        if file.stem not in keep and file.parts[-3] != "deliveries"  # history stays
+        if file.stem not in keep and file.parts[-3] not in WHOLE_TABLES  # history stays
     ]
     for file in gone:
         file.unlink()
@@ -97,7 +97,7 @@ def ensure_schema_files(data_dir: Path) -> None:
     It sorts last: DuckDB guesses the size of a table from its first file, and an empty one misleads its joins.
     """
     with_date = {name: table.schema.append(pa.field("date", pa.date32())) for name, table in TABLES.items()}
-    for name, schema in {**with_date, "landings": LANDINGS_SCHEMA, "deliveries": DELIVERIES_SCHEMA}.items():
+    for name, schema in {**with_date, "landings": LANDINGS_SCHEMA, **WHOLE_TABLES}.items():
         target = data_dir / "landing" / name / SCHEMA_DAY / "_schema.parquet"
         if target.exists() and pq.read_schema(target).equals(schema):
             continue

@@ -274,6 +274,77 @@ the delivery. `replaces` says what older deliveries give way to it: billing_peri
 deliveries apart that stand beside each other, such as actual and amortized cost."""
 
 
+CLOSED_LINES_SCHEMA = pa.schema(
+    [
+        ("close_number", _int),
+        ("period_date", pa.date32()),
+        ("invoice_id", _text),
+        ("invoice_version", _int),
+        ("billing_mode", _text),
+        ("team_id", _text),
+        ("team_name", _text),
+        ("cost_centre", _text),
+        ("project_id", _text),
+        ("project_name", _text),
+        ("component", _text),
+        ("allocation_kind", _text),
+        ("corrected_period_date", pa.date32()),
+        ("cause", _text),
+        ("currency", _text),
+        ("amount", _money),
+        ("invoiced_amount", _money),
+        ("reporting_currency", _text),
+        ("reporting_rate", _money),
+        ("reporting_amount", _money),
+        ("expense_account", _text),
+        ("clearing_account", _text),
+        ("clearing_cost_centre", _text),
+        ("closed_at", _time),
+        ("closed_by", _text),
+        ("override_reason", _text),
+        ("policy_version", _text),
+        ("delivery_hashes", _text),
+        ("content_hash", _text),
+        ("previous_hash", _text),
+        ("date", pa.date32()),
+    ]
+)
+"""One row per line of a closed month (see `fct_invoice_lines` in dbt); `date` is the month's first day."""
+
+CLOSED_DAYS_SCHEMA = pa.schema(
+    [
+        ("close_number", _int),
+        ("usage_date", pa.date32()),
+        ("policy_hash", _text),
+        ("bill_hash", _text),
+        ("records_hash", _text),
+        ("date", pa.date32()),
+    ]
+)
+"""One row per close and day that it saw first or changed: what the day was built from, empty if it was not built."""
+
+RETROACTIVE_DAYS_SCHEMA = pa.schema(
+    [
+        ("usage_date", pa.date32()),
+        ("policy_hash", _text),
+        ("after_close_number", _int),
+        ("recorded_at", _time),
+        ("recorded_by", _text),
+        ("reason", _text),
+        ("date", pa.date32()),
+    ]
+)
+"""One row per day of a closed month and change of policy that was let into it."""
+
+WHOLE_TABLES = {
+    "deliveries": DELIVERIES_SCHEMA,
+    "closed_lines": CLOSED_LINES_SCHEMA,
+    "closed_days": CLOSED_DAYS_SCHEMA,
+    "retroactive_days": RETROACTIVE_DAYS_SCHEMA,
+}
+"""History that no run of days makes or forgets: small, and handed on as a whole."""
+
+
 def sql_type(column: pa.DataType) -> str:
     """The DuckDB type that is written to Parquet as this Arrow type."""
     if pa.types.is_decimal(column):

@@ -22,12 +22,12 @@ from duckdb import DuckDBPyConnection
 
 from orchestration.errors import ApportionError
 from orchestration.landing.engine import session
-from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES
+from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES, WHOLE_TABLES
 from orchestration.warehouse import digest
 from orchestration.warehouse.access import in_our_words, reason
-from orchestration.warehouse.parcels import Parcel, delivery_files, landed_files, outbox, pack, reading
+from orchestration.warehouse.parcels import Parcel, all_files, landed_files, outbox, pack, reading
 from orchestration.warehouse.settings import NO_ACCESS, BigQuerySettings, client
-from orchestration.warehouse.tables import DELIVERIES, LANDINGS, columns, ensure
+from orchestration.warehouse.tables import LANDINGS, columns, ensure
 from orchestration.warehouse.upload import Wait, filled, staged
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def load_days(data_dir: Path, days: Iterable[date], settings: BigQuerySettings, 
             known = [day for day in chunk if there[day]]
             _replace_days(load, {day: changed[day] for day in chunk}, known)
             report.loaded += chunk
-        _replace_deliveries(load)
+        for table in WHOLE_TABLES:
+            _replace_whole(load, table)
     if report.loaded:
         say(f"BigQuery: {sum(report.rows.values()):,} rows of {span(report.loaded)} loaded")
     return report
@@ -237,17 +238,16 @@ def _refuse_if_not_as_landed(load: _Load, table: str, days: Sequence[date], parc
         )
 
 
-def _replace_deliveries(load: _Load) -> None:
-    """The history is small, and its old days change when a file is corrected in its place: all of it, if it differs."""
-    with speaking_of(load.settings, f"{DELIVERIES} cannot be loaded"):
-        files = delivery_files(load.data_dir)
-        if digest.of_files(load.con, DELIVERIES, files) == digest.of_table(load.bigquery, load.settings, DELIVERIES):
+def _replace_whole(load: _Load, table: str) -> None:
+    """History is small, and its old days change when a file is corrected in its place: all of it, if it differs."""
+    with speaking_of(load.settings, f"{table} cannot be loaded"):
+        files = all_files(load.data_dir, table)
+        if digest.of_files(load.con, table, files) == digest.of_table(load.bigquery, load.settings, table):
             return
-        parcel = pack(load.con, DELIVERIES, files, load.folder)
-        target = f"{load.settings.landing}.{DELIVERIES}"
-        with filled(load.bigquery, load.settings, DELIVERIES, parcel.path, target) as wait:
+        parcel = pack(load.con, table, files, load.folder)
+        with filled(load.bigquery, load.settings, table, parcel.path, f"{load.settings.landing}.{table}") as wait:
             wait()
-        load.report.rows[DELIVERIES] = parcel.rows
+        load.report.rows[table] = parcel.rows
 
 
 def _remedy(settings: BigQuerySettings, error: Exception) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from orchestration.connectors.sql import file_literal, identifier, literal
 from orchestration.errors import ApportionError
 from orchestration.landing import days as day_files
-from orchestration.warehouse.tables import DELIVERIES, SCHEMAS
+from orchestration.warehouse.tables import SCHEMAS
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def landed_files(data_dir: Path, table: str, days: Sequence[date]) -> list[Path]
     return [file for day in days for file in sorted(day_files.folder(data_dir, table, day).glob("*.parquet"))]
 
 
-def delivery_files(data_dir: Path) -> list[Path]:
-    found = (data_dir / "landing" / DELIVERIES).glob("date=*/*.parquet")
+def all_files(data_dir: Path, table: str) -> list[Path]:
+    found = (data_dir / "landing" / table).glob("date=*/*.parquet")
     return sorted(file for file in found if file.parent.name != day_files.SCHEMA_DAY)
 
 

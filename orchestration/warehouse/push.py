@@ -13,11 +13,12 @@ from duckdb import DuckDBPyConnection
 from orchestration.errors import ApportionError
 from orchestration.landing.days import landed_days
 from orchestration.landing.engine import session
+from orchestration.landing.schemas import WHOLE_TABLES
 from orchestration.warehouse import digest
 from orchestration.warehouse.bigquery import Say, load_days, span, speaking_of
-from orchestration.warehouse.parcels import delivery_files, landed_files
+from orchestration.warehouse.parcels import all_files, landed_files
 from orchestration.warehouse.settings import BigQuerySettings, client
-from orchestration.warehouse.tables import DELIVERIES, LANDINGS, SCHEMAS
+from orchestration.warehouse.tables import LANDINGS, SCHEMAS
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client
@@ -86,8 +87,8 @@ def _compare(
     differences: list[str] = []
     verified = 0
     for table in SCHEMAS:
-        whole = table == DELIVERIES
-        here = digest.of_files(con, table, delivery_files(data_dir) if whole else landed_files(data_dir, table, days))
+        whole = table in WHOLE_TABLES
+        here = digest.of_files(con, table, all_files(data_dir, table) if whole else landed_files(data_dir, table, days))
         with speaking_of(settings, f"{table} of {span(days)} cannot be verified"):
             there = digest.of_table(bigquery, settings, table, None if whole else days)
         rows[table] = sum(found.rows for found in here.values())

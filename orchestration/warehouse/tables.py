@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from orchestration.errors import ApportionError
-from orchestration.landing.schemas import DELIVERIES_SCHEMA, LANDINGS_SCHEMA, TABLES
+from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES, WHOLE_TABLES
 from orchestration.warehouse.settings import BigQuerySettings
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, SchemaField, Table
 
 LANDINGS = "landings"
-DELIVERIES = "deliveries"
 
 SCHEMAS = {
     **{name: table.schema.append(pa.field("date", pa.date32())) for name, table in TABLES.items()},
     LANDINGS: LANDINGS_SCHEMA,
-    DELIVERIES: DELIVERIES_SCHEMA,
+    **WHOLE_TABLES,
 }
 
 CLUSTERED_BY = {
@@ -100,7 +99,7 @@ def _definition(settings: BigQuerySettings, name: str) -> Table:
     from google.cloud.bigquery import Table, TimePartitioning
 
     table = Table(f"{settings.landing}.{name}", schema=fields(name))
-    if name == DELIVERIES:
+    if name in WHOLE_TABLES:
         return table  # small, and replaced as a whole
     table.time_partitioning = TimePartitioning(field="date")
     table.clustering_fields = CLUSTERED_BY.get(name)

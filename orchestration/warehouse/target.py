@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from orchestration.dbt import Window
 from orchestration.errors import ApportionError
 from orchestration.workspace import BIGQUERY, DUCKDB, Workspace
 
@@ -37,7 +37,7 @@ class NothingBuilt(ApportionError):
     """The tables are not there yet."""
 
 
-def receive(workspace: Workspace, days: Window, say: Callable[[str], None]) -> None:
+def receive(workspace: Workspace, days: Iterable[date], say: Callable[[str], None]) -> None:
     """Makes what is landed of these days readable for the models. DuckDB reads the landed files as they are."""
     if workspace.target == BIGQUERY:
         from orchestration.warehouse.bigquery import load_days

@@ -11,9 +11,10 @@ import duckdb
 
 from orchestration.landing.days import forget_undeclared
 from orchestration.landing.loader import land
+from orchestration.landing.schemas import WHOLE_TABLES
 from orchestration.settings import load_sources
 from orchestration.warehouse.settings import BigQuerySettings, client
-from orchestration.warehouse.tables import DELIVERIES, LANDINGS, SCHEMAS, columns
+from orchestration.warehouse.tables import LANDINGS, SCHEMAS, columns
 from orchestration.workspace import Workspace
 from tests.golden.company import make_workspace
 
@@ -43,7 +44,7 @@ def small_copy(workspace: Workspace, root: Path) -> Workspace:
 
 
 def rows_here(workspace: Workspace, table: str, days: Sequence[date]) -> Rows:
-    folders = ["date=*"] if table == DELIVERIES else [f"date={day}" for day in days]
+    folders = ["date=*"] if table in WHOLE_TABLES else [f"date={day}" for day in days]
     landing = workspace.data / "landing" / table
     files = [str(file) for folder in folders for file in landing.glob(f"{folder}/*.parquet")]
     if not files:

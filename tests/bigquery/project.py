@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from orchestration.dbt import Window, invoke
-from orchestration.landing.schemas import DELIVERIES_SCHEMA, LANDINGS_SCHEMA, TABLES
+from orchestration.landing.schemas import LANDINGS_SCHEMA, TABLES, WHOLE_TABLES
 from orchestration.workspace import BIGQUERY, Workspace
 from tests.bigquery.google import Columns
 
@@ -98,7 +98,7 @@ def compiled(workspace: Workspace, days: Window, scenario: str = "") -> Project:
 
 
 def landed_columns(table: str) -> Columns:
-    schema = {"landings": LANDINGS_SCHEMA, "deliveries": DELIVERIES_SCHEMA}.get(table)
+    schema = {"landings": LANDINGS_SCHEMA, **WHOLE_TABLES}.get(table)
     if schema is None:
         schema = TABLES[table].schema.append(pa.field("date", pa.date32()))
     return {column.name: ARROW[column.type] for column in schema}

@@ -19,10 +19,11 @@ from google.cloud.bigquery import SchemaField, Table
 
 from orchestration.errors import ApportionError
 from orchestration.landing.days import forget_undeclared
+from orchestration.landing.schemas import WHOLE_TABLES
 from orchestration.warehouse import bigquery, upload
 from orchestration.warehouse.bigquery import load_days
 from orchestration.warehouse.settings import BigQuerySettings, client
-from orchestration.warehouse.tables import CLUSTERED_BY, DELIVERIES, LANDINGS, LARGE, SCHEMAS, _definition
+from orchestration.warehouse.tables import CLUSTERED_BY, LANDINGS, LARGE, SCHEMAS, _definition
 from orchestration.workspace import Workspace
 from tests.bigquery.emulator import Emulator
 from tests.bigquery.landed import DAY, SMALL, differing, land_again, land_company, rows_there, small_copy
@@ -80,7 +81,7 @@ def test_tables_have_a_partition_per_day_and_large_ones_ask_for_a_filter(workspa
     for name, schema in SCHEMAS.items():
         table = client(settings).get_table(f"{settings.landing}.{name}")
         assert [field.name for field in table.schema] == schema.names
-        assert (table.time_partitioning is None) == (name == DELIVERIES)
+        assert (table.time_partitioning is None) == (name in WHOLE_TABLES)
         assert table.clustering_fields == CLUSTERED_BY.get(name)
         # The emulator forgets this one.
         assert bool(_definition(settings, name).require_partition_filter) == (name in LARGE)
@@ -100,7 +101,7 @@ def test_a_restated_day_is_replaced_and_what_vanished_vanishes(workspace, settin
     edit(workspace, STORAGE, lambda line: "nlp" not in line)
     land_again(workspace, "scratch_usage")
     report = load_days(workspace.data, [DAY], settings)
-    assert set(report.rows) == {"storage_usage", LANDINGS, DELIVERIES}
+    assert set(report.rows) == {"storage_usage", LANDINGS, "deliveries"}
     assert report.rows["storage_usage"] == 2
     assert differing(workspace, settings, [DAY]) == []
 

@@ -39,6 +39,10 @@ SEED_COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "outcome_policies": ("state", "workload_class", "paid_by", "checkpoint_minutes", "max_lost_minutes"),
     "overhead_shares": ("pool_id", "team_id", "share"),
+    "billing_modes": ("team_id", "billing_mode"),
+    "closing_limits": ("limit_name", "max_share"),
+    "invoice_totals": ("provider", "invoice_id", "currency", "total", "entered_by", "reason"),
+    "journal_accounts": ("component", "expense_account", "clearing_account", "clearing_cost_centre"),
     "gpu_models": ("gpu_model", "vendor", "memory_gib", "mig_slices", "tdp_watts"),
     "instance_types": (
         *("instance_type", "provider", "gpu_model", "gpus", "cores", "memory_gib"),
@@ -52,8 +56,9 @@ SEED_COLUMNS: dict[str, tuple[str, ...]] = {
 POLICY = (
     *("teams", "projects", "payer_rules", "cost_rules", "pools", "workload_rules", "complexity_weights"),
     *("allocation_policies", "idle_policies", "entitlements", "adjustments", "outcome_policies", "overhead_shares"),
+    *("billing_modes", "closing_limits", "invoice_totals", "journal_accounts"),
 )
-UNDATED = ("gpu_models", "components", "price_presets", "workload_classes")
+UNDATED = ("gpu_models", "components", "price_presets", "workload_classes", "invoice_totals")
 SEED_COLUMNS = {
     name: columns if name in UNDATED else (*columns, "valid_from", "valid_to", "reason")
     for name, columns in SEED_COLUMNS.items()

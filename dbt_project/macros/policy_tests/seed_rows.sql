@@ -6,7 +6,7 @@
 
 {# Whether the rows of a seed count on some days only. #}
 {% macro is_dated(seed) -%}
-    {{ return(seed not in ["components", "gpu_models", "price_presets", "workload_classes"]) }}
+    {{ return(seed not in ["components", "gpu_models", "invoice_totals", "price_presets", "workload_classes"]) }}
 {%- endmacro %}
 
 {#

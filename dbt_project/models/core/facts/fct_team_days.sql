@@ -9,5 +9,6 @@ select
     team_level,
     cost_centre,
     headcount,
+    billing_mode,
     is_built_in
 from {{ ref('int_team_days') }}

@@ -40,6 +40,11 @@ inputs as (
     select
         usage_date,
         {{ dbt.hash("string_agg(content, ',' order by source_name, table_name)") }} as input_hash,
+        -- Apart, so that a change after a close can be told: a restated bill, or corrected records.
+        {{ dbt.hash("string_agg(case when table_name = 'charges' then content end, ',' order by source_name, table_name)") }}
+            as bill_hash,
+        {{ dbt.hash("string_agg(case when table_name <> 'charges' then content end, ',' order by source_name, table_name)") }}
+            as records_hash,
         sum(row_count) as landed_rows,
         sum(quarantined_count) as quarantined_rows
     from landed_contents
@@ -53,6 +58,8 @@ final as (
         {{ day_start_ms('window_days.usage_date') }} + 86400000 as day_end_ms,
         coalesce(policies.policy_hash, '') as policy_hash,
         coalesce(inputs.input_hash, '') as input_hash,
+        coalesce(inputs.bill_hash, '') as bill_hash,
+        coalesce(inputs.records_hash, '') as records_hash,
         cast(coalesce(inputs.landed_rows, 0) as int64) as landed_rows,
         cast(coalesce(inputs.quarantined_rows, 0) as int64) as quarantined_rows
     from window_days

@@ -14,6 +14,7 @@
     'adjustments': 'stg_policy__adjustments',
     'outcome_policies': 'stg_policy__outcome_policies',
     'overhead_shares': 'stg_policy__overhead_shares',
+    'billing_modes': 'stg_policy__billing_modes',
     'currencies': 'stg_reference__currencies',
     'components': 'stg_reference__components',
 } %}

@@ -42,6 +42,24 @@ all_teams as (
     where teams.team_id is null
 ),
 
+billing_modes as (
+    select
+        all_teams.usage_date,
+        all_teams.team_id,
+        modes.billing_mode
+    from all_teams
+    inner join {{ ref('stg_policy__billing_modes') }} as modes
+        on
+            modes.team_id in (all_teams.team_id, '*')
+            and {{ valid_on('modes', 'all_teams.usage_date') }}
+    where all_teams.team_id not in ('platform', 'unattributed')
+    -- The team's own row before that of all teams.
+    qualify row_number() over (
+        partition by all_teams.usage_date, all_teams.team_id
+        order by case when modes.team_id = '*' then 1 else 0 end
+    ) = 1
+),
+
 hierarchy as (
     select
         usage_date,
@@ -75,10 +93,13 @@ final as (
         cast(hierarchy.team_level as int64) as team_level,
         all_teams.cost_centre,
         all_teams.headcount,
+        coalesce(billing_modes.billing_mode, 'showback') as billing_mode,
         all_teams.team_id in ('platform', 'unattributed') as is_built_in
     from all_teams
     left join hierarchy
         on all_teams.usage_date = hierarchy.usage_date and all_teams.team_id = hierarchy.team_id
+    left join billing_modes
+        on all_teams.usage_date = billing_modes.usage_date and all_teams.team_id = billing_modes.team_id
 )
 
 select * from final

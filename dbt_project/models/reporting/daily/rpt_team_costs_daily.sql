@@ -78,6 +78,7 @@ final as (
         coalesce(teams.team_name, costs.team_id) as team_name,
         teams.team_path,
         teams.cost_centre,
+        coalesce(teams.billing_mode, 'showback') as billing_mode,
         costs.project_id,
         coalesce(projects.project_name, costs.project_id) as project_name,
         costs.pool_id,

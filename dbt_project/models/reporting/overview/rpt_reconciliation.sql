@@ -14,6 +14,10 @@ built_days as (
     select usage_date from {{ ref('fct_days') }}
 ),
 
+invoice_totals as (
+    select * from {{ ref('dim_invoice_totals') }}
+),
+
 lines as (
     select
         charge_key,
@@ -212,6 +216,17 @@ select
     newest.delivered_at,
     previous.billed_cost as previous_billed_cost,
     case when newest.is_whole = 1 then newest.billed_cost else invoices.billed_cost end as delivered_billed_cost,
+    coalesce(
+        invoice_totals.invoice_total,
+        case when newest.is_whole = 1 then newest.billed_cost else invoices.billed_cost end
+    ) as invoice_total,
+    -- An invoice on paper is in cents; a delivery's own total has to be there to the last decimal.
+    case
+        when invoice_totals.invoice_total is not null
+            then cast(invoice_totals.invoice_total - round(invoices.billed_cost, 2) as numeric(38, 9))
+        when newest.is_whole = 1 then cast(newest.billed_cost - invoices.billed_cost as numeric(38, 9))
+        else cast(0 as numeric(38, 9))
+    end as invoice_difference,
     gaps.allocatable_cost as currency_allocatable_cost,
     gaps.allocated_cost as currency_allocated_cost,
     cast(gaps.allocatable_cost - gaps.allocated_cost as numeric(38, 9)) as allocated_difference,
@@ -220,4 +235,5 @@ from invoices
 inner join gaps on invoices.currency = gaps.currency
 left join newest on {{ equal_on('invoices', 'newest', ['provider', 'invoice_id', 'currency']) }}
 left join previous on {{ equal_on('invoices', 'previous', ['provider', 'invoice_id', 'currency']) }}
+left join invoice_totals on {{ equal_on('invoices', 'invoice_totals', ['provider', 'invoice_id', 'currency']) }}
 left join delivery_counts on {{ equal_on('invoices', 'delivery_counts', ['provider', 'invoice_id', 'currency']) }}

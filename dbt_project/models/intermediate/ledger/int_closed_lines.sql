@@ -1,0 +1,2 @@
+-- grain: one row per closed invoice line
+select * from {{ ref('stg_ledger__lines') }}

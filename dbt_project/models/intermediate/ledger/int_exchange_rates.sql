@@ -1,0 +1,7 @@
+-- grain: one row per currency and validity
+select
+    currency,
+    rate_to_reporting,
+    valid_from,
+    valid_to
+from {{ ref('stg_reference__currencies') }}
