@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from tableauhyperapi import Connection, HyperProcess, TableName, Telemetry
 
 from orchestration.errors import ApportionError
 from orchestration.publish.tableau.extracts import Extracts, write_extracts
+from orchestration.publish.tableau.hyper import engine
 from orchestration.workspace import Workspace
 
 NUMBERS = re.compile(r"DECIMAL|.*INT")
@@ -230,6 +232,12 @@ def _hashes(extracts: Extracts) -> dict[str, str]:
 def test_without_published_marts_it_says_what_to_run(published: Workspace, tmp_path: Path) -> None:
     with pytest.raises(ApportionError, match="apportion run"):
         write_extracts(replace(published, data=tmp_path))
+
+
+def test_where_hyper_does_not_exist_it_says_where_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tableauhyperapi", None)
+    with pytest.raises(ApportionError, match="cannot be loaded on this machine"), engine(tmp_path, wide=False):
+        pass
 
 
 # --- the data source -----------------------------------------------------------------------------------------
