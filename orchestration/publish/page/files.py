@@ -42,7 +42,7 @@ def write_pages(workspace: Workspace) -> Pages:
     with aggregated(marts) as figures:
         report = _write(workspace.published / "report.html", html(payload.report(figures), "Cost report"))
         teams = {}
-        for team_id in payload.teams_with_cost(figures):
+        for team_id in payload.payers(figures):
             data = payload.team(figures, team_id)
             name = data["teams"][0][1]
             teams[team_id] = _write(folder / _file_name(team_id), html(data, f"Cost report of {name}"))

@@ -40,8 +40,8 @@ def team(figures: Figures, team_id: str) -> dict[str, Any]:
     return {"variant": "team", **_common(shelf), "held": _held(shelf)}
 
 
-def teams_with_cost(figures: Figures) -> list[str]:
-    return [row[0] for row in figures.rows("select distinct team_id from team_months order by team_id")]
+def payers(figures: Figures) -> list[str]:
+    return [row[0] for row in figures.rows("select team_id from payers order by place")]
 
 
 class Shelf:
@@ -51,15 +51,7 @@ class Shelf:
         self._figures = figures
         self.team_id = team_id
         self.names = names
-        # The dearest first: that is the order of colours, legends and lists.
-        self.teams = self.rows(
-            f"""
-            select team_id, any_value(team_name), any_value(is_built_in)
-            from team_months inner join teams using (team_id)
-            where {_OF_TEAM}
-            group by team_id order by sum(total_cost) desc, team_id
-            """
-        )
+        self.teams = self.rows(f"select team_id, team_name, is_built_in from payers where {_OF_TEAM} order by place")
         self.projects = self.rows(
             f"""
             select project_id, any_value(project_name)
@@ -428,7 +420,7 @@ def _true_ups(shelf: Shelf) -> dict[str, Any]:
     return _table(
         ("open", "month", "corrects", "team", "cause", "currency", "exact", "amount", "lines"),
         [
-            (is_open, month, corrects, shelf.team_at.get(team_id), shelf.names.shown(cause), *rest)
+            (is_open, month, corrects, shelf.team_at[team_id], shelf.names.shown(cause), *rest)
             for is_open, month, corrects, team_id, cause, *rest in rows
         ],
     )

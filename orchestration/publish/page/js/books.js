@@ -36,8 +36,8 @@ function reconciliation() {
 }
 
 function deliveries(row) {
-  const times = row.deliveries === 1 ? "delivered once" : "delivered " + row.deliveries + " times";
-  return times + (row.delivered ? ", last on " + longDay(row.delivered) : "") + (row.previous !== null ? ", before " + cents(row.previous) : "");
+  const times = row.deliveries === 1 ? "delivered once, on " : "delivered " + row.deliveries + " times, last on ";
+  return (row.delivered ? times + longDay(row.delivered) : "") + (row.previous !== null ? ", before " + cents(row.previous) : "");
 }
 
 function badge(good, text) {

@@ -164,7 +164,7 @@ function oneProject(team, project) {
       ? table(
           "Jobs that cost or wasted most",
           [
-            { head: "Job", cell: (job) => [jobButton(job), el("span", { class: "aside" }, [job.user, plain(job.class), (job.state || "").toLowerCase()].filter(Boolean).join(" · "))] },
+            { head: "Job", cell: (job) => [jobButton(job), el("span", { class: "aside" }, [job.user, job.class, (job.state || "").toLowerCase()].filter(Boolean).join(" · "))] },
             { head: "GPU-hours", number: true, cell: (job) => hours(job.gpuHours), wide: true },
             { head: "Busy", number: true, cell: (job) => percent(job.busy), wide: true },
             { head: "Waste", number: true, cell: (job) => money(job.held_idle), wide: true },
@@ -213,7 +213,7 @@ function oneJob(job) {
         job.key !== null && fact("Job key", el("code", {}, job.key)),
         fact("User", job.user || "unknown"),
         fact("Ran on", [job.cluster, job.pools.map(poolName).join(", ")].filter(Boolean).join(": ")),
-        fact("Class and end", [plain(job.class) || "unclassified", (job.state || "").toLowerCase()].filter(Boolean).join(", ")),
+        fact("Class and end", [job.class || "unclassified", (job.state || "").toLowerCase()].filter(Boolean).join(", ")),
         fact("From", job.start || "unknown"),
         fact("To", job.end || "still running"),
         fact("GPU-hours", hours(job.gpuHours)),

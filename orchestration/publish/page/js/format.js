@@ -86,11 +86,6 @@ function hourSpan(hour) {
   return two(hour) + ":00–" + two((hour + 1) % 24) + ":00";
 }
 
-// A word of the data in a sentence: outcome_credit becomes "outcome credit".
-function plain(code) {
-  return (code || "").replace(/_/g, " ");
-}
-
 // As a shell takes it. Keys of jobs may hold anything that a user typed.
 function shellWord(text) {
   return /^[\w@%+=:,.\/-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";

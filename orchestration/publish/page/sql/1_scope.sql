@@ -1,14 +1,10 @@
--- What the pages are about: the days of the last months, and their teams. `marts` is the published database.
+-- What the pages are about: the days of the last months, and what each cost. `marts` is the published database.
 -- A scope is a team, or everything (null): every figure is worked out for both by the same statement.
 
 create temp table days as
 select usage_date, month_date
 from marts.core.dim_dates
 where month_date > (select max(month_date) from marts.core.dim_dates) - to_months($months);
-
-create temp table teams as
-select team_id, team_name, is_built_in
-from marts.core.dim_teams;
 
 -- grain: one row per day, team and currency
 create temp table team_days as
