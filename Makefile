@@ -47,7 +47,7 @@ lock: $(VENV)/installed ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/python -m uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade -o requirements.lock
 
 clean: ## remove what was made: data, environment, caches
-	rm -rf data $(VENV) .venv-emulator .pytest_cache .hypothesis .ruff_cache dbt_project/target dbt_project/logs
+	rm -rf data $(VENV) .venv-emulator .venv-focus .pytest_cache .hypothesis .ruff_cache dbt_project/target dbt_project/logs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup demo test bench lint ui docs lock clean
