@@ -55,8 +55,12 @@ class Shelf:
         self.projects = self.rows(
             f"""
             select project_id, any_value(project_name)
-            from costs left join (select project_id, project_name from marts.core.dim_projects) using (project_id)
-            where {_OF_TEAM} and project_id is not null
+            from (
+                select project_id from costs where {_OF_TEAM}
+                union
+                select project_id from job_facts where {_OF_TEAM}
+            ) left join (select project_id, project_name from marts.core.dim_projects) using (project_id)
+            where project_id is not null
             group by project_id order by project_id
             """
         )

@@ -1,10 +1,12 @@
--- Who has something to see: every team with cost in these months, or with a line in the ledger.
+-- Who has something to see: every team with cost or a receipt in these months, or with a line in the ledger.
 -- The dearest come first: that is the order of colours, legends and lists. No sum goes across currencies, not even here.
 
 -- grain: one row per team
 create temp table payers as
 with found as (
     select team_id, currency, sum(total_cost) as total_cost from team_months group by all
+    union all
+    select team_id, currency, 0 as total_cost from receipts
     union all
     select team_id, currency, 0 as total_cost from closes
     union all
