@@ -59,7 +59,7 @@ class Table:
 
     name: str
     columns: dict[str, str]
-    parquet: Path
+    sql: str
     content: str
     rows: int
     sums: dict[str, object]
@@ -84,12 +84,12 @@ def write_extracts(workspace: Workspace) -> Extracts:
         beside = Path(building)
         with duckdb.connect(str(marts), read_only=True) as connection:
             connection.execute(f"set temp_directory = '{_quoted(beside)}'")
-            tables = [_prepared(connection, beside, *table) for table in _tables(connection)]
+            tables = [_examined(connection, *table) for table in _tables(connection)]
             descriptions = _descriptions(connection)
-        files = {table.name: folder / f"{table.name}.hyper" for table in tables}
-        written = [t for t in tables if known.get(t.name) != t.content or not files[t.name].exists()]
-        for wide in (False, True):
-            _write([table for table in written if bool(table.wide) is wide], beside, wide)
+            files = {table.name: folder / f"{table.name}.hyper" for table in tables}
+            written = [t for t in tables if known.get(t.name) != t.content or not files[t.name].exists()]
+            for wide in (False, True):
+                _write(connection, [table for table in written if bool(table.wide) is wide], beside, wide)
         for table in written:
             # Forgotten first: a file is never remembered as holding what it does not.
             known.pop(table.name, None)
@@ -133,25 +133,22 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]
     if untied:
         raise RuntimeError(f"the costs for Tableau are not those of the marts: {untied}")
     return [
-        (costs.TABLE, f"temp.{costs.TABLE}", ", ".join(costs.KEY)),
-        *((table, f"{schema}.{table}", "all") for schema, table in chosen),
+        (costs.TABLE, f"temp.{costs.TABLE}", f"order by {', '.join(costs.KEY)}"),
+        *((table, f"{schema}.{table}", "") for schema, table in chosen),
     ]
 
 
-def _prepared(connection: duckdb.DuckDBPyConnection, beside: Path, name: str, relation: str, order: str) -> Table:
-    """Writes the table as Parquet, in an order of its own, with types that Tableau knows."""
+def _examined(connection: duckdb.DuckDBPyConnection, name: str, relation: str, order: str) -> Table:
+    """What the table holds, in types that Tableau knows, and a hash of it that the order of rows does not change."""
     columns = _types(connection, relation)
-    selected = ", ".join(f'cast("{column}" as {kind}) as "{column}"' for column, kind in columns.items())
-    parquet = beside / f"{name}.parquet"
-    connection.execute(
-        f"copy (select {selected} from {relation} order by {order}) to '{_quoted(parquet)}' (format parquet)"
-    )
+    cast = ", ".join(f'cast("{column}" as {kind}) as "{column}"' for column, kind in columns.items())
+    rows_sql = f"select {cast} from {relation}"
     numbers = [column for column, kind in columns.items() if kind == "BIGINT" or kind.startswith("DECIMAL")]
     sums = "".join(f', sum("{column}")' for column in numbers)
     rows, *values = connection.execute(f"select count(*){sums} from {relation}").fetchone()
-    with parquet.open("rb") as file:
-        content = hashlib.file_digest(file, "sha256").hexdigest()
-    return Table(name, columns, parquet, content, rows, dict(zip(numbers, values, strict=True)))
+    mixed = connection.execute(f"select sum(hash(row_)), bit_xor(hash(row_)) from ({rows_sql}) as row_").fetchone()
+    content = _hash([str((columns, rows, mixed)).encode()])
+    return Table(name, columns, f"{rows_sql} {order}", content, rows, dict(zip(numbers, values, strict=True)))
 
 
 def _types(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
@@ -178,15 +175,16 @@ def _types(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, st
     return {column: chosen(column, kind) for column, kind in found.items()}
 
 
-def _write(tables: list[Table], beside: Path, wide: bool) -> None:
+def _write(connection: duckdb.DuckDBPyConnection, tables: list[Table], beside: Path, wide: bool) -> None:
     if not tables:
         return
     with hyper.engine(beside, wide) as process:
         for table in tables:
-            file = beside / f"{table.name}.hyper"
-            hyper.write_table(process, file, table.name, table.parquet)
-            shutil.copymode(table.parquet, file)  # Hyper's own would keep everybody else from reading it
-            table.parquet.unlink()
+            file, parquet = beside / f"{table.name}.hyper", beside / f"{table.name}.parquet"
+            connection.execute(f"copy ({table.sql}) to '{_quoted(parquet)}' (format parquet)")
+            hyper.write_table(process, file, table.name, parquet)
+            shutil.copymode(parquet, file)  # Hyper's own would keep everybody else from reading it
+            parquet.unlink()
             found = hyper.totals(process, file, table.name, tuple(table.sums))
             expected = (table.rows, *table.sums.values())
             if found != expected:
