@@ -15,7 +15,7 @@ changes as (
     from {{ ref('stg_ledger__retroactive_days') }} as retroactive_days
     inner join last_close on retroactive_days.after_close_number = last_close.close_number
     qualify row_number() over (
-        partition by retroactive_days.usage_date order by retroactive_days.recorded_at desc, retroactive_days.policy_hash
+        partition by retroactive_days.usage_date order by retroactive_days.recorded_at desc, retroactive_days.policy_hash asc
     ) = 1
 )
 

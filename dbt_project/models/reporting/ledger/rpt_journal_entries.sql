@@ -56,8 +56,8 @@ entries as (
         {%- else %}
         charged.clearing_account as account,
         charged.clearing_cost_centre as cost_centre,
-        - charged.amount as amount,
-        - charged.reporting_amount as reporting_amount
+        -charged.amount as amount,
+        -charged.reporting_amount as reporting_amount
         {%- endif %}
     from charged
     {%- if not loop.last %}
@@ -71,7 +71,8 @@ select
     row_number() over (
         partition by close_number, currency
         order by
-            team_id, project_id nulls first, component, corrected_period_date nulls first, team_cost_centre nulls first, side desc
+            team_id asc, project_id asc nulls first, component asc, corrected_period_date asc nulls first,
+            team_cost_centre asc nulls first, side desc
     ) as line_number,
     period_date,
     {{ next_month('period_date') }} - 1 as posting_date,
@@ -80,11 +81,11 @@ select
     side,
     currency,
     cast(greatest(amount, 0) as numeric(38, 9)) as debit,
-    cast(greatest(- amount, 0) as numeric(38, 9)) as credit,
+    cast(greatest(-amount, 0) as numeric(38, 9)) as credit,
     reporting_currency,
     reporting_rate,
     cast(greatest(reporting_amount, 0) as numeric(38, 9)) as reporting_debit,
-    cast(greatest(- reporting_amount, 0) as numeric(38, 9)) as reporting_credit,
+    cast(greatest(-reporting_amount, 0) as numeric(38, 9)) as reporting_credit,
     invoice_id,
     team_id,
     team_name,

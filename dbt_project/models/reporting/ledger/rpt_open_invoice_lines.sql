@@ -109,7 +109,7 @@ booked_and_charged as (
     select
         coalesce(closed_lines.corrected_period_date, closed_lines.period_date) as month_date,
         {{ qualified('closed_lines', payer) }},
-        - closed_lines.amount as amount
+        -closed_lines.amount as amount
     from closed_lines
     inner join causes on coalesce(closed_lines.corrected_period_date, closed_lines.period_date) = causes.month_date
 ),
@@ -193,7 +193,12 @@ line_accounts as (
         accounts.expense_account,
         accounts.clearing_account,
         accounts.clearing_cost_centre
-    from (select distinct period_date, component from lines) as components
+    from (
+        select distinct
+            period_date,
+            component
+        from lines
+    ) as components
     inner join accounts
         on
             accounts.component in (components.component, '*')
