@@ -108,6 +108,8 @@ def demo(
         week = FIRST_DAY + timedelta(days=min(days, 7))
         console.print(f"\nWhat if the platform paid for everything idle, {FIRST_DAY} up to {week}?")
         _simulate(workspace, SCENARIO, FIRST_DAY, week)
+    if days >= 31:
+        _close_demo(workspace)
     console.print(f"\nask on: apportion explain team nlp --month {FIRST_DAY:%Y-%m}")
 
 
@@ -277,16 +279,66 @@ def verify(context: typer.Context, target: Target = None) -> None:
 
 @app.command()
 @readable
-def publish(context: typer.Context) -> None:
-    """Copy the star and the reports to published/, for BI tools to read while a run writes."""
-    from orchestration.publish.marts import publish as publish_marts
+def publish(
+    context: typer.Context,
+    tableau: Annotated[
+        bool, typer.Option("--tableau", help="Also upload to the Tableau server of APPORTION_TABLEAU_SERVER.")
+    ] = False,
+) -> None:
+    """Write everything that readers get to published/: marts, page, statements, journals, Tableau extracts."""
+    from orchestration.publish import publish_everything
+    from orchestration.publish.tableau.settings import TableauSettings
+    from orchestration.publish.tableau.upload import upload
     from orchestration.warehouse.target import require_duckdb
 
     workspace: Workspace = context.obj
     require_duckdb(workspace, "publishing")
-    with workspace.writing():
-        published = publish_marts(workspace)
-    console.print(f"{sum(published.rows.values()):,} rows in {len(published.rows)} tables → {published.database}")
+    # A variable that is missing is said before minutes are spent.
+    settings = TableauSettings.from_environment() if tableau else None
+    with workspace.writing(), console.status("publishing") as status:
+        said = publish_everything(workspace, status.update)
+    print_published(said)
+    if settings:
+        with console.status("uploading to Tableau"):
+            uploaded = upload(workspace, settings)
+        for one in uploaded:
+            sent = f"{one.bytes_sent:,} bytes sent" if one.bytes_sent else "was there already"
+            console.print(f"  Tableau: {one.name} in {one.project}, {sent}", soft_wrap=True)
+
+
+@app.command()
+@readable
+def focus(
+    context: typer.Context,
+    start: From,
+    end: To,
+    form: Annotated[list[str] | None, typer.Option("--format", help="csv or parquet; both if none is given.")] = None,
+) -> None:
+    """Write what these days cost each team and project as FOCUS 1.3 rows: published/focus/."""
+    from orchestration.dbt import Window
+    from orchestration.publish.focus import FORMATS, write_focus
+
+    with console.status("sharing out every bill line"):
+        written = write_focus(context.obj, Window(start.date(), end.date()), tuple(form or FORMATS))
+    for currency, (billed, cost) in sorted(written.totals.items()):
+        console.print(f"{currency}  billed {billed:,.9f}, effective {cost:,.9f}")
+    for file in written.files:
+        console.print(f"{written.rows:,} rows → {file}", soft_wrap=True)
+
+
+@app.command()
+@readable
+def grants(
+    context: typer.Context,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="On BigQuery: execute the statements, not only print them.")
+    ] = False,
+    target: Target = None,
+) -> None:
+    """Let each team see its own rows and nobody else's: a file per team, or row access policies on BigQuery."""
+    from orchestration.grants import grants as grant
+
+    grant(_on(context, target), apply, console)
 
 
 @app.command()
@@ -387,6 +439,24 @@ def dbt_command(context: typer.Context) -> None:
     raise typer.Exit(0 if result.success else 1)
 
 
+def _close_demo(workspace: Workspace) -> None:
+    """The first month is closed, then its bill is corrected, and what that changes waits in the open month."""
+    from orchestration.demo import CLOSED_MONTH, CORRECTED_DAYS, deliver_correction
+    from orchestration.ledger.printing import close_and_print, print_open_true_ups, print_verification
+    from orchestration.publish import publish_everything
+
+    console.print(f"\nThe books of {CLOSED_MONTH:%Y-%m} are closed:")
+    with console.status("closing"):
+        close_and_print(workspace, CLOSED_MONTH, None, console)
+    (correction,) = deliver_correction(workspace.data)
+    console.print(f"\nThen the provider corrects two of its days ({correction.name}):", soft_wrap=True)
+    _run(workspace, *CORRECTED_DAYS, show_summary=False)
+    print_open_true_ups(workspace, console)
+    print_verification(workspace, console)
+    with workspace.writing(), console.status("publishing") as status:
+        print_published(publish_everything(workspace, status.update))
+
+
 def _simulate(workspace: Workspace, scenario: str, start: date, end: date) -> None:
     from orchestration.dbt import Window
     from orchestration.scenarios import print_deltas
@@ -401,7 +471,9 @@ def _simulate(workspace: Workspace, scenario: str, start: date, end: date) -> No
     print_deltas(workspace, schema, console)
 
 
-def _run(workspace: Workspace, start: date, end: date, retroactive: str | None = None) -> None:
+def _run(
+    workspace: Workspace, start: date, end: date, retroactive: str | None = None, *, show_summary: bool = True
+) -> None:
     from orchestration import progress
     from orchestration.dbt import Window
     from orchestration.ledger.retroactive import RUN_TAG
@@ -421,7 +493,15 @@ def _run(workspace: Workspace, start: date, end: date, retroactive: str | None =
         progress.listen(status.update)
         run_pipeline(workspace, window, {RUN_TAG: retroactive} if retroactive else {})
     console.print(f"ran {window.days} days in {time.monotonic() - started:.0f} s")
-    print_summary(workspace, window, console)
+    if show_summary:
+        print_summary(workspace, window, console)
+
+
+def print_published(said: dict[str, dict[str, object]]) -> None:
+    """Where everything lies."""
+    for what, facts in said.items():
+        counts = ", ".join(f"{count:,} {name}" for name, count in facts.items() if name not in ("path", "bytes"))
+        console.print(f"  {what:<10} {counts} → {facts['path']}", soft_wrap=True)
 
 
 def _counted(counts: dict[str, int]) -> str:

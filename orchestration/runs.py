@@ -59,7 +59,7 @@ def process_tag() -> dict[str, str]:
     return {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"}
 
 
-def sign(context: dg.AssetExecutionContext) -> None:
+def sign(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> None:
     """Marks the run of an op with its process. Runs from the command line are marked from their first moment."""
     if PROCESS_TAG not in context.run.tags:
         context.instance.add_run_tags(context.run.run_id, process_tag())

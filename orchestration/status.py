@@ -12,6 +12,7 @@ from rich.table import Table
 
 from orchestration.landing import quarantine
 from orchestration.landing.days import landed_days
+from orchestration.ledger.printing import print_open_true_ups
 from orchestration.partitions import windows_of
 from orchestration.settings import load_sources
 from orchestration.staleness import stale_days, stored_hashes
@@ -49,6 +50,7 @@ def show_status(workspace: Workspace, console: Console) -> None:
         console.print(f"landed but not built: {_days(waiting)}")
     with workspace.writing(), reading(workspace) as ask:
         print_closing_lines(ask, console)
+    print_open_true_ups(workspace, console)
 
 
 def _landings(workspace: Workspace) -> str:

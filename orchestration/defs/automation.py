@@ -17,12 +17,32 @@ from orchestration.workspace import Workspace
 RESTATED_DAYS = 35
 """How far back the trailing schedule goes: providers restate the running month, and finish it days after its end."""
 
+EXPORTS = dg.AssetSelection.assets(["published", "statements"], ["published", "tableau"])
+"""What people fetch once a day or a month: no run of a day waits for it."""
+
 pipeline = dg.define_asset_job(
     "pipeline",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - EXPORTS,
     description="Lands, builds, checks and publishes the requested days.",
     executor_def=dg.in_process_executor,
 )
+
+exports = dg.define_asset_job(
+    "exports",
+    selection=EXPORTS,
+    description="Writes statements, journals and Tableau extracts from what is published.",
+    executor_def=dg.in_process_executor,
+)
+
+
+@dg.schedule(
+    job=exports,
+    cron_schedule="0 4 * * *",
+    execution_timezone="UTC",
+    description="Statements, journals and Tableau extracts, an hour after the night's run began.",
+)
+def nightly_exports(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    return dg.RunRequest(run_key=f"exports-{context.scheduled_execution_time.date()}")
 
 
 @dg.schedule(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 from orchestration.errors import ApportionError
 
-from .billing import write_billing
+from .billing import deliver_waiting, write_billing
 from .clock import FIRST_DAY, MAX_DAYS, PERIOD_START
 from .other_files import write_cost_sheet, write_inventory, write_licenses, write_storage
 from .pod_files import write_pods
@@ -21,10 +22,14 @@ from .slurm_files import write_slurm
 from .telemetry import write_telemetry
 from .world import build_world
 
-__all__ = ["FIRST_DAY", "SCENARIO", "generate"]
+__all__ = ["CLOSED_MONTH", "CORRECTED_DAYS", "FIRST_DAY", "SCENARIO", "deliver_correction", "generate"]
 
 SCENARIO = "platform-pays-idle"
 """The what-if of the project's own seeds that the demo shows."""
+
+CLOSED_MONTH = date(2026, 1, 1)
+CORRECTED_DAYS = date(2026, 1, 27), date(2026, 1, 29)
+"""What the provider corrects after that month is closed."""
 
 MARKER = ".generated"
 """In every generated inbox, so that a real one is never mistaken for it and replaced."""
@@ -39,6 +44,10 @@ WRITERS = (
     write_storage,
     write_licenses,
 )
+
+
+def deliver_correction(data_dir: Path) -> list[Path]:
+    return deliver_waiting(data_dir / "inbox")
 
 
 def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, int]:
@@ -56,6 +65,11 @@ def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, i
             f"{inbox} holds files that the demo did not generate",
             "give the demo a data folder of its own: apportion --data demo-data demo",
         )
+    if (data_dir / "ledger").exists() and not (inbox / MARKER).exists():
+        raise ApportionError(
+            f"{data_dir} holds closed months of somebody else",
+            "give the demo a data folder of its own: apportion --data demo-data demo",
+        )
     for leftover in (beside, older):
         shutil.rmtree(leftover, ignore_errors=True)
     world = build_world(seed, days)
@@ -66,6 +80,8 @@ def generate(data_dir: Path, days: int = MAX_DAYS, seed: int = 7) -> dict[str, i
     (beside / MARKER).touch()
     os.utime(beside / MARKER, (PERIOD_START, PERIOD_START))
     if inbox.exists():
+        # Another company from here on: what was closed of the last one is none of its months.
+        shutil.rmtree(data_dir / "ledger", ignore_errors=True)
         inbox.rename(older)
     beside.rename(inbox)
     shutil.rmtree(older, ignore_errors=True)

@@ -1,4 +1,7 @@
-"""The cloud bill as FOCUS 1.0 files: January, the first days of February, and one week delivered again."""
+"""The cloud bill as FOCUS 1.0 files: January, the first days of February, and one week delivered again.
+
+Two days of January are corrected once more, in a file that waits until the month is closed.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from .world import World
 
 FEBRUARY = at("2026-02-01")
 RESTATED = at("2026-01-12"), at("2026-01-19")
+CORRECTED = at("2026-01-27"), at("2026-01-29")
+WAITING = Path("waiting")
+"""Below the inbox, where no source looks: what the provider sends after the close."""
 
 _FOCUS_1_0 = """
 AvailabilityZone BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd
@@ -41,9 +47,25 @@ def write_billing(inbox: Path, world: World) -> dict[str, int]:
         restated = list(_rows(_restated(january), iso))
         deliveries.append(("2026-01-12_2026-01-19", at("2026-02-10T06:00"), restated))
     for window, delivered, rows in deliveries:
-        name = f"focus_{window}_{iso(delivered).replace('-', '').replace(':', '')}.csv.gz"
-        write_csv(folder / name, ",".join(COLUMNS), rows, delivered)
+        _deliver(folder, window, delivered, rows)
+    if world.end >= FEBRUARY:
+        _deliver(
+            inbox / WAITING, "2026-01-27_2026-01-29", at("2026-02-17T06:00"), list(_rows(_corrected(january), iso))
+        )
     return {"bill lines": sum(len(rows) for _, _, rows in deliveries)}
+
+
+def _deliver(folder: Path, window: str, delivered: int, rows: list[list[str]]) -> None:
+    name = f"focus_{window}_{iso(delivered).replace('-', '').replace(':', '')}.csv.gz"
+    write_csv(folder / name, ",".join(COLUMNS), rows, delivered)
+
+
+def deliver_waiting(inbox: Path) -> list[Path]:
+    """The provider corrects a month that is closed already; returns the files that arrived."""
+    arrived = []
+    for file in sorted((inbox / WAITING).glob("*")):
+        arrived.append(file.rename(inbox / "billing" / "focus" / file.name))
+    return arrived
 
 
 @cache
@@ -135,6 +157,28 @@ def _restated(lines: list[Line]) -> Iterator[Line]:
         service_category="Storage",
         resource_id="speech-corpora",
         tags={"team": "speech"},
+    )
+
+
+def _corrected(lines: list[Line]) -> Iterator[Line]:
+    """The usage of two days again: the provider makes up for an outage, and finds egress that it had not billed."""
+    first, last = CORRECTED
+    for line in lines:
+        if first <= line.start and line.end <= last and line.category == "Usage":
+            if line.sku == "h100-8-on-demand":
+                cost = line.billed * 90 // 100
+                line = replace(line, billed=cost, effective=cost)
+            yield line
+    yield Line(
+        first,
+        first + DAY,
+        "Data Transfer",
+        "egress-cirrus",
+        *[412_370_000_007] * 3,
+        description="Egress, reported late",
+        service_category="Networking",
+        resource_id="nat-cirrus",
+        tags={"team": "vision"},
     )
 
 

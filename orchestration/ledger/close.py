@@ -17,8 +17,9 @@ from orchestration.ledger.book import LINE_COLUMNS, Close, append, closes, requi
 from orchestration.ledger.checks import Check, check_month
 from orchestration.ledger.landed import land_ledger
 from orchestration.ledger.months import days_of, named, next_month, somebody
+from orchestration.publish import publish_everything
 from orchestration.warehouse.target import Query, reading, receive
-from orchestration.workspace import Workspace
+from orchestration.workspace import DUCKDB, Workspace
 
 MODELS = "stg_ledger__lines+ stg_ledger__days+ stg_ledger__retroactive_days+"
 """What has to be built for a close to be seen."""
@@ -80,6 +81,8 @@ def close_month(workspace: Workspace, period: date, *, override: str | None = No
                 _days(workspace, ask, period),
             )
         show(workspace)
+        if workspace.target == DUCKDB:
+            publish_everything(workspace, progress.say)
     return close
 
 
