@@ -322,7 +322,7 @@ def test_json_columns_are_objects_in_the_form_that_focus_asks_for(rows: list[Row
         tags, allocated = (json.loads(row[name] or "{}") for name in ("Tags", "AllocatedTags"))
         assert not tags.keys() & allocated.keys()
         assert all(isinstance(value, str) for value in (*tags.values(), *allocated.values()))
-        assert all(key.startswith("apportion/") for key in allocated)
+        assert all(key.startswith("apportion:") for key in allocated)
 
 
 def test_the_contracted_cost_is_the_list_cost_of_use_and_the_billed_cost_of_credits(rows: list[Row]):

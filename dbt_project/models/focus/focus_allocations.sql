@@ -170,14 +170,14 @@ final as (
         case
             when allocated.team_id is not null
                 then
-                    '{"apportion/team":' || {{ json_text('allocated.team_id') }}
+                    '{"apportion:team":' || {{ json_text('allocated.team_id') }}
                     || case
                         when allocated.project_id is null then ''
-                        else ',"apportion/project":' || {{ json_text('allocated.project_id') }}
+                        else ',"apportion:project":' || {{ json_text('allocated.project_id') }}
                     end
                     || case
                         when teams.cost_centre is null then ''
-                        else ',"apportion/cost-centre":' || {{ json_text('teams.cost_centre') }}
+                        else ',"apportion:cost-centre":' || {{ json_text('teams.cost_centre') }}
                     end
                     || '}'
         end as AllocatedTags,
