@@ -86,8 +86,9 @@ def _summary(book: Book, statement: Statement) -> None:
 def _sheet(
     book: Book, name: str, columns: list[tuple[str, str]], statement: Statement, rows: list[Row], explain: Any
 ) -> None:
-    shown = ([*(_shown(statement, row)[column] for column, _ in columns), explain(row)] for row in rows)
-    book.sheet(name, [*columns, ("explain", "text")], shown)
+    names = [column for column, _ in columns]
+    shown = ((_shown(statement, row), explain(row)) for row in rows)
+    book.sheet(name, [*columns, ("explain", "text")], ([*(row[name] for name in names), told] for row, told in shown))
 
 
 def part_name(statement: Statement, row: Row) -> str:
