@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from orchestration.dbt import check_seeds
@@ -13,7 +12,6 @@ from orchestration.errors import ApportionError
 from orchestration.ledger.book import closes
 from orchestration.ledger.months import closed_days, days_of, named, next_month
 from orchestration.partitions import windows_of
-from orchestration.seeds import seed_files
 from orchestration.staleness import stale_days
 from orchestration.warehouse.target import Query
 from orchestration.workspace import Workspace
@@ -47,7 +45,7 @@ def check_month(workspace: Workspace, ask: Query, period: date) -> list[Check]:
         _current(workspace, concerned),
         *_books(ask, period),
         _accounts(ask, period),
-        *_shares(workspace, ask, period),
+        *_shares(ask, period),
         _policy(workspace),
     ]
 
@@ -160,8 +158,8 @@ def _accounts(ask: Query, period: date) -> Check:
     )
 
 
-def _shares(workspace: Workspace, ask: Query, period: date) -> Iterator[Check]:
-    limits = limits_on(workspace, period)
+def _shares(ask: Query, period: date) -> Iterator[Check]:
+    limits = limits_on(ask, period)
     of_month = f"where usage_date >= date '{period}' and usage_date < date '{next_month(period)}'"
     if "unattributed_share" in limits:
         rows = ask(
@@ -187,15 +185,15 @@ def _share(name: str, rows: Sequence[tuple], limit: Decimal, seed: str) -> Check
     return _listed(name, over, remedy)
 
 
-def limits_on(workspace: Workspace, period: date) -> dict[str, Decimal]:
+def limits_on(ask: Query, period: date) -> dict[str, Decimal]:
     """The limits that are valid on the month's last day."""
-    last = str(days_of(period).end)
-    with seed_files(workspace.seeds)["closing_limits"].open(encoding="utf-8-sig", newline="") as file:
-        return {
-            row["limit_name"]: Decimal(row["max_share"])
-            for row in csv.DictReader(file)
-            if (row["valid_from"] or "0001-01-01") < last <= (row["valid_to"] or "9999-12-31")
-        }
+    last = next_month(period) - timedelta(days=1)
+    return dict(
+        ask(
+            "select limit_name, max_share from core.dim_closing_limits"
+            f" where valid_from <= date '{last}' and valid_to > date '{last}'"
+        )
+    )
 
 
 def _policy(workspace: Workspace) -> Check:

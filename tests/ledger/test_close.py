@@ -64,6 +64,10 @@ def true_ups(workspace: Workspace) -> dict[str, Decimal]:
     return dict(found)
 
 
+def by_team(workspace: Workspace, table: str) -> dict[str, Decimal]:
+    return dict(ask(workspace, f"select team_id, sum(amount) from {table} group by 1"))
+
+
 def causes(workspace: Workspace) -> set[tuple]:
     return set(
         ask(
@@ -217,9 +221,14 @@ def test_a_full_rebuild_and_a_backfill_change_nothing(later: Workspace) -> None:
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_restated_bill_becomes_a_true_up_of_the_open_month_and_is_charged_once(later: Workspace) -> None:
+    charged = by_team(later, "core.fct_invoice_lines")
     more = restate(later)
     run(later, GOLDEN)
-    assert true_ups(later) == {"nlp": more}
+    corrected = true_ups(later)
+    booked = by_team(later, "core.fct_cost_allocations")
+    assert corrected == {team: booked[team] - charged[team] for team in booked if booked[team] != charged[team]}
+    assert sum(corrected.values()) == more
+    assert max(corrected, key=corrected.__getitem__) == "nlp"
     assert causes(later) == {(APRIL, MARCH, "restated bill (1 days)")}
     close_month(later, APRIL, override="nothing of April is built")
     assert true_ups(later) == {}
@@ -227,11 +236,12 @@ def test_a_restated_bill_becomes_a_true_up_of_the_open_month_and_is_charged_once
         later, "select allocation_kind, sum(amount) from core.fct_invoice_lines where close_number = 2 group by 1"
     )
     assert told == [("true_up", more)]
+    assert by_team(later, "core.fct_invoice_lines") == booked
     assert verify(later) == []
     # What is closed now includes it, so going back is a difference again.
     (later.sources_file.parent / "inbox" / "focus" / BILL.replace("20260406", "20260409")).unlink()
     run(later, GOLDEN)
-    assert true_ups(later) == {"nlp": -more}
+    assert true_ups(later) == {team: -amount for team, amount in corrected.items()}
     with duckdb.connect(str(later.warehouse)) as connection:  # as `unchanged` found it
         connection.execute("delete from core.fct_invoice_lines where close_number = 2")
 

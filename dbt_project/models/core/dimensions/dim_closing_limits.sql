@@ -1,0 +1,8 @@
+-- grain: one row per limit and validity
+select
+    limit_name,
+    max_share,
+    valid_from,
+    valid_to,
+    reason
+from {{ ref('int_closing_limits') }}
