@@ -21,14 +21,35 @@ PROVENANCE = "rank, delivery, stream, line, delivered_at"
 DAYS = "first_day, last_day, also_first_day, also_last_day, only_day"
 
 
-class BillStage:
-    """The staged lines of a feed, as the view `name`. Lines that are in no file are in the table `<name>_added`."""
+def _type(name: str) -> str:
+    return sql_type(CHARGES.schema.field(name).type)
 
-    def __init__(self, con: DuckDBPyConnection, name: str, columns: str) -> None:
-        self._con, self._name = con, name
+
+SAID = "format('{{:016x}}', hash({}))".format(
+    ", ".join(
+        f"cast({name} as {_type(name)})" if name in COSTS else name
+        for name in CHARGES.content
+        if name not in ("charge_key", "is_final")
+    )
+)
+"""A bill line is known by what it says, and by its place among lines that say the same: the same line keeps its key
+when the bill is delivered again, and days that were built before and after still speak of one line. The database's own
+hash costs a quarter of an MD5 over the text of all columns."""
+
+
+class BillStage:
+    """The staged lines of a feed, as the view `name`. Lines that are in no file are in the table `<name>_added`.
+
+    `part` and `part_row` tell lines apart, also those of which all else is the same. Nothing here is a temporary object
+    of the database: several cursors read it at once, and each has only its own of those.
+    """
+
+    def __init__(self, con: DuckDBPyConnection, name: str, columns: str, said: str) -> None:
+        """`said` is SQL for the column of that name."""
+        self._con, self._name, self._said = con, name, said
         self._parts: dict[Path, set[int]] = {}
         self.added = f"{name}_added"
-        con.execute(f"create or replace temp table {self.added} ({columns})")
+        con.execute(f"create or replace table {self.added} ({columns})")
         self._show()
 
     def add(self, rows: str, ranks: set[int], day_columns: str) -> str:
@@ -42,9 +63,12 @@ class BillStage:
         self._con.execute(
             f"""
             copy (
-                select {content}, r.file, r.line, r.bad_reason, r.skip_reason, d.rank, d.name as delivery, d.stream,
-                    d.delivered_at, {day_columns}
-                from ({rows}) as r join deliveries as d using (file)
+                select *, {self._said} as said
+                from (
+                    select {content}, r.file, r.line, r.bad_reason, r.skip_reason, d.rank, d.name as delivery, d.stream,
+                        d.delivered_at, {day_columns}
+                    from ({rows}) as r join deliveries as d using (file)
+                )
             ) to {literal(str(part))} ({PARTS})
             """
         )
@@ -64,13 +88,11 @@ class BillStage:
     def _show(self) -> None:
         content = ", ".join(f"cast({name} as {_type(name)}) as {name}" for name in CHARGES.content)
         parts = "".join(
-            f" union all select {content}, {PROVENANCE}, {DAYS} from read_parquet({file_literal(part)})"
+            f" union all select {content}, {PROVENANCE}, {DAYS}, said, {number} as part, file_row_number as part_row"
+            f" from read_parquet({file_literal(part)}, file_row_number = true)"
             " where bad_reason is null and skip_reason is null"
             f" and rank in ({', '.join(map(str, sorted(ranks)))})"
-            for part, ranks in self._parts.items()
+            for number, (part, ranks) in enumerate(self._parts.items(), 1)
         )
-        self._con.execute(f"create or replace temp view {self._name} as from {self.added}{parts}")
-
-
-def _type(name: str) -> str:
-    return sql_type(CHARGES.schema.field(name).type)
+        added = f"select *, {self._said} as said, 0 as part, rowid as part_row from {self.added}"
+        self._con.execute(f"create or replace view {self._name} as {added}{parts}")

@@ -81,11 +81,11 @@ def restated(
         and delivery.declared[1] <= claim.span[1]
     ]
     ranks = ", ".join(map(str, sorted({*gone, -1})))
-    return f"(s.rank in ({ranks}) or exists (from claims as c where {_RESTATED}))"
+    return f"(s.rank in ({ranks}) or exists (from bill_claims as c where {_RESTATED}))"
 
 
 def _register(con: DuckDBPyConnection, claims: Sequence[tuple[datetime, str | None, Claim]]) -> None:
-    """The temp table `claims` that _RESTATED speaks of."""
+    """The table `bill_claims` that _RESTATED speaks of. Not a temporary one: several cursors read it at once."""
     slack = [_ONE_DAY if claim.whole_periods else timedelta() for _, _, claim in claims]
     rows = pa.table(
         {
@@ -99,5 +99,5 @@ def _register(con: DuckDBPyConnection, claims: Sequence[tuple[datetime, str | No
         }
     )
     con.register("claim_rows", rows)
-    con.execute("create or replace temp table claims as from claim_rows")
+    con.execute("create or replace table bill_claims as from claim_rows")
     con.unregister("claim_rows")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY_LIMIT = "400MB"
-"""Enough to sort a day; what is larger spills to disk, so that a big file costs time and not the machine."""
+MEMORY_LIMIT = "550MB"
+"""Enough to sort the days that are written at once; what is larger spills to disk, so that a big file costs time and
+not the machine."""
 THREADS = 4
 
 
@@ -27,7 +28,7 @@ def session(data_dir: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         }
     )
     try:
-        con.execute("set TimeZone = 'UTC'; set enable_progress_bar = false")
+        con.execute("set global TimeZone = 'UTC'; set enable_progress_bar = false")  # also for cursors
         yield con
     finally:
         con.close()

@@ -14,6 +14,7 @@ from datetime import date
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from orchestration.landing.bill_stage import COSTS, SAID
 from orchestration.landing.claims import restated
 from orchestration.landing.schemas import CHARGES
 from orchestration.landing.spans import Span, days, merge, overlaps
@@ -129,7 +130,7 @@ def stand(con: DuckDBPyConnection, load: FeedLoad, window: Span) -> StandingChar
     if len({delivery.delivered_at for delivery in load.deliveries}) > 1:  # or else nothing is newer than any of them
         lines = f"not {restated(con, load.deliveries, known, claims, stream)}"
     # Few lines have more than a day, and only they are looked at on each of their days.
-    con.execute(f"create or replace temp table lasting_charges as from {load.stage} where only_day is null")
+    con.execute(f"create or replace table lasting_charges as from {load.stage} where only_day is null")
     single = con.execute(f"select distinct only_day from {load.stage} where only_day is not null").fetchall()
     lasting = con.execute(
         "select distinct first_day, last_day + 1 from lasting_charges union"
@@ -143,7 +144,7 @@ def charges_on(load: FeedLoad, charges: StandingCharges, day: date) -> str:
     """A SELECT of the bill lines that stand on a day.
 
     Lines that say the same have the same days, so those of one day are enough to know a line's place among them. Hardly
-    any line has its like, so only those that do are put in order.
+    any line has its like, so only the few that come second or later are kept aside, and all others go through unseen.
     """
     of_day = f"""
         select * from {load.stage} where only_day = date '{day}'
@@ -152,21 +153,20 @@ def charges_on(load: FeedLoad, charges: StandingCharges, day: date) -> str:
         where date '{day}' between first_day and last_day or date '{day}' between also_first_day and also_last_day
     """
     standing = f"select * from ({of_day}) as s where {charges.lines}"
+    # To read a few columns of the day once more is cheaper than to hold all of them.
+    held = "not materialized"
+    if load.feed.stream:
+        held, standing = "materialized", f"select * replace ({SAID} as said) from ({_joined(standing)})"
     return f"""
-        with standing as materialized (
-            select *, {_SAID} as said from ({_joined(standing) if load.feed.stream else standing})
-        ),
+        with standing as {held} ({standing}),
 
-        repeated as (select said from standing group by said having count(*) > 1),
-
-        placed as (
-            select *, 1 as place from standing anti join repeated using (said)
-            union all
-            select *, row_number() over (partition by said order by rank, line) as place
-            from standing semi join repeated using (said)
+        later as (
+            select part, part_row, row_number() over (partition by said order by rank, line) as place from standing
+            qualify place > 1
         )
 
-        select * replace (charge_key || ':' || said || '#' || place as charge_key), date '{day}' as date from placed
+        select * replace (charge_key || ':' || said || '#' || coalesce(place, 1) as charge_key), date '{day}' as date
+        from standing left join later using (part, part_row)
     """
 
 
@@ -176,7 +176,7 @@ def _joined(standing: str) -> str:
     Amounts are added, so that a pair which does not find each other costs the same as one which does. Only the list
     price, which every stream repeats, is taken once.
     """
-    said = [name for name in CHARGES.content if name not in (*_MONEY, "is_final")]
+    said = [name for name in CHARGES.content if name not in (*COSTS, "is_final")]
     money = (
         "max(list_cost) over same as list_cost, sum(billed_cost) over same as billed_cost,"
         " sum(effective_cost) over same as effective_cost, bool_and(is_final) over same as is_final"
@@ -190,18 +190,6 @@ def _joined(standing: str) -> str:
         window same as (partition by {", ".join(said)}, place)
         qualify row_number() over (partition by {", ".join(said)}, place order by stream) = 1
     """
-
-
-_MONEY = ("list_cost", "billed_cost", "effective_cost")
-_SAID = "md5(concat({}))".format(
-    ", chr(31), ".join(
-        f"epoch_us({name})" if name.endswith("_at") else name
-        for name in CHARGES.content
-        if name not in ("charge_key", "is_final")
-    )
-)
-"""A bill line is known by what it says, and by its place among lines that say the same: the same line keeps its key
-when the bill is delivered again, and days that were built before and after still speak of one line."""
 
 
 _RULES = {

@@ -6,6 +6,9 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -31,6 +34,8 @@ from orchestration.settings import Source
 DayContent = tuple[int, str]
 """Rows and content hash of a day."""
 EMPTY: DayContent = (0, "0")
+BILL_DAYS_AT_ONCE = 2
+"""The last steps of a day, its order and its file, are one thread's work. Each day at work needs its own memory."""
 
 
 def land(source: Source, window_start: date, window_end: date, data_dir: Path) -> LandingReport:
@@ -43,7 +48,7 @@ def land(source: Source, window_start: date, window_end: date, data_dir: Path) -
         )
     source_feeds = feeds(source)
     day_files.clean_up(data_dir, source.name, {feed.table for feed in source_feeds})
-    with session(data_dir) as con:
+    with session(data_dir) as con, ExitStack() as at_work:
         index = Index.load(source, data_dir)
         loads = []
         for feed in source_feeds:
@@ -55,7 +60,7 @@ def land(source: Source, window_start: date, window_end: date, data_dir: Path) -
         _quarantine(con, source, loads, data_dir)
         _refuse_if_broken(source, loads, data_dir)
         report = LandingReport(source.name, window_start, window_end)
-        _write(con, source, loads, window, data_dir, report)
+        _write(con, source, loads, window, data_dir, report, at_work)
     return report
 
 
@@ -95,9 +100,10 @@ def _write(
     window: Span,
     data_dir: Path,
     report: LandingReport,
+    at_work: ExitStack,
 ) -> None:
     live: dict[str, str] = {}
-    charges = StandingCharges("true", set())
+    written: dict[str, Iterator[tuple[int, DayContent]]] = {}
     content: dict[str, dict[date, DayContent]] = {}
     for load in loads:
         table = load.feed.table
@@ -110,6 +116,8 @@ def _write(
         elif load.bills:
             charges = stand(con, load, window)
             refuse_copies(con, load, charges)
+            ahead = _write_bill_days(con, source, load, charges, window, data_dir)
+            written[table] = at_work.enter_context(closing(ahead))
             report.tables[table] = TableReport()  # accounted for when its days are written
         else:
             live[table] = make_live(con, load, window)
@@ -124,7 +132,7 @@ def _write(
             if table in NOT_STAGED:
                 size, (rows, content_hash) = _write_unstaged(con, source, load, day, data_dir)
             elif load.bills:
-                size, (rows, content_hash) = _write_charges(con, source, load, charges, day, data_dir)
+                size, (rows, content_hash) = next(written[table])
             else:
                 rows, content_hash = content[table].get(day, EMPTY)
                 size = _write_staged(con, source, load, live[table], day, rows, data_dir)
@@ -156,7 +164,9 @@ def _columns(table: str) -> str:
 
 def _hash(table: str) -> str:
     """SQL for a hash over rows in any order, of what they say and not of where they came from."""
-    return f"coalesce(format('{{:x}}', sum(hash({_columns(table)}))), '0')"
+    # The key of a bill line is made of all else that it says.
+    told = "charge_key, is_final" if table == "charges" else _columns(table)
+    return f"coalesce(format('{{:x}}', sum(hash({told}))), '0')"
 
 
 def _content(con: DuckDBPyConnection, load: FeedLoad, live: str) -> dict[date, DayContent]:
@@ -182,10 +192,23 @@ def _with_provenance(source: Source, load: FeedLoad, rows: str) -> str:
     )
 
 
+def _write_bill_days(
+    con: DuckDBPyConnection, source: Source, load: FeedLoad, charges: StandingCharges, window: Span, data_dir: Path
+) -> Generator[tuple[int, DayContent], None, None]:
+    """The days of a bill in their order, a few of them under way at any time. Once closed, no other one is begun."""
+
+    def write(day: date) -> tuple[int, DayContent]:
+        with con.cursor() as own:
+            return _write_charges(own, source, load, charges, day, data_dir)
+
+    with ThreadPoolExecutor(BILL_DAYS_AT_ONCE) as pool:
+        yield from pool.map(write, days([window]))
+
+
 def _write_charges(
     con: DuckDBPyConnection, source: Source, load: FeedLoad, charges: StandingCharges, day: date, data_dir: Path
 ) -> tuple[int, DayContent]:
-    """Bill lines are decided upon, ordered and written by day, so that a month needs no more memory than a day."""
+    """Bill lines are decided upon, ordered and written by day, so that a month needs no more memory than a few days."""
     target = day_files.day_file(data_dir, "charges", day, source.name)
     if day not in charges.days:
         day_files.remove_day(target)

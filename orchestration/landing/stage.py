@@ -16,7 +16,7 @@ from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Found, Reading
 from orchestration.landing.beyond import rounding_lines
-from orchestration.landing.bill_stage import BillStage
+from orchestration.landing.bill_stage import SAID, BillStage
 from orchestration.landing.claims import Claim, claims_of
 from orchestration.landing.history import Fact, facts
 from orchestration.landing.index import Coverage, Index
@@ -76,7 +76,9 @@ def begin(con: DuckDBPyConnection, feed: Feed, deliveries: list[Delivery], index
     """Nothing read yet, but what the index knows is known."""
     load = FeedLoad(feed, deliveries, [index.get(feed.table, delivery) for delivery in deliveries])
     if feed.table == "charges":
-        load.bills = BillStage(con, load.stage, _stage_columns(load.table))
+        # What lines of several streams say is known when they are joined.
+        said = "cast(null as varchar)" if feed.stream else SAID
+        load.bills = BillStage(con, load.stage, _stage_columns(load.table), said)
     elif feed.table not in NOT_STAGED:
         con.execute(f"create or replace temp table {load.stage} ({_stage_columns(load.table)})")
     return load

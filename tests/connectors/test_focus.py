@@ -14,6 +14,7 @@ import pytest
 
 from orchestration.connectors.base import Found
 from orchestration.errors import ApportionError
+from orchestration.landing import days as day_files
 from tests.connectors.conftest import SHARED
 from tests.connectors.readings import read_bill
 
@@ -408,3 +409,31 @@ def test_the_same_bill_delivered_again_keeps_its_lines_and_changes_no_day(worksp
     workspace.deliver("focus_2026-01_20260204T060000Z.csv.gz", lines)
     assert workspace.land(source, "2026-01-02", "2026-01-03").days_changed == []
     assert workspace.query("select date, charge_key, billed_cost from {charges} order by all") == before
+
+
+def test_a_run_that_dies_between_days_begins_no_other_and_the_next_run_repairs_it(workspace, monkeypatch):
+    def lines(cost: str) -> str:
+        days = [f"2026-01-{day:02}" for day in range(1, 29)]
+        return bill(*(usage(cost, f"{day}T03:00:00Z", f"{day}T04:00:00Z") for day in days))
+
+    def days_at(cost: str) -> int:
+        ((found,),) = workspace.query(f"select count(*) from {{charges}} where billed_cost = {cost}")
+        return found
+
+    source = focus(workspace)
+    workspace.deliver("focus_2026-01_20260203T060000Z.csv.gz", lines("1"))
+    workspace.land(source, "2026-01-01", "2026-02-01")
+    workspace.deliver("focus_2026-01_20260204T060000Z.csv.gz", lines("2"))
+
+    def dying(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(day_files, "write_landings", dying)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.land(source, "2026-01-01", "2026-02-01")
+    monkeypatch.undo()
+    begun = days_at("2")
+    assert 1 <= begun < 28
+    assert days_at("1") == 28 - begun
+    assert len(workspace.land(source, "2026-01-01", "2026-02-01").days_changed) == 28
+    assert days_at("2") == 28

@@ -128,6 +128,20 @@ def test_each_credit_is_a_charge_with_the_day_and_the_labels_of_its_line(workspa
 VM = "//compute.googleapis.com/vm-1"
 
 
+def test_credits_of_one_line_that_say_the_same_are_charges_of_their_own(workspace):
+    credit = {"name": "x", "amount": -0.25}
+    workspace.deliver("gcp.json", "\n".join(json.dumps(line(credits=[credit, credit])) for _ in range(2)))
+    workspace.land(gcp(workspace), "2026-01-05", "2026-01-06")
+    found = workspace.query(
+        "select billed_cost, right(charge_key, 2), count(distinct left(charge_key, -2)) over (partition by billed_cost)"
+        " from {charges} order by all"
+    )
+    assert found == [
+        *((Decimal("-0.25"), f"#{place}", 1) for place in (1, 2, 3, 4)),
+        *((Decimal("10.5"), f"#{place}", 1) for place in (1, 2)),
+    ]
+
+
 def test_one_a_line_one_after_the_other_an_array_and_parquet_are_the_same_bill(workspace):
     rows = [
         line(cost=0.1, labels=[{"key": "a", "value": 'b } { " \n'}], credits=[{"name": "x", "amount": -0.05}]),
