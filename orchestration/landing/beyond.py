@@ -16,14 +16,29 @@ LINE = 0
 _SAME = ("provider", "invoice_id", "billing_account_id", "billing_period_start_at", "billing_period_end_at", "currency")
 
 
-def rounding_lines(con: DuckDBPyConnection, rows: str) -> str | None:
-    """A SELECT of such lines (file, line, content of charges) for the good lines of `rows`; None if there is none."""
+def sum_up(con: DuckDBPyConnection, rows: str) -> None:
+    """The temp table `bill_sums`: what the good lines of `rows` add up to, with all their digits and with nine."""
     same = ", ".join(_SAME)
     sums = ", ".join(
         f"sum({exact}) as {cost}, sum(cast({exact} as decimal(38, 9))) as rounded_{cost}"
         for cost in COSTS
         for exact in [f"coalesce({cost}, billed_cost)"]
     )
+    con.execute(
+        f"""
+        create or replace temp table bill_sums as
+        select file, {same}, any_value(charge_key) as charge_key, bool_and(is_final) as is_final,
+            count(*) as line_count, {sums}
+        from {rows}
+        where bad_reason is null and skip_reason is null
+        group by file, {same}
+        """
+    )
+
+
+def rounding_lines(con: DuckDBPyConnection) -> str | None:
+    """A SELECT of such lines (file, line, content of charges) for what is summed up; None if there is none."""
+    same = ", ".join(_SAME)
     # Totals are rounded as they run, so that several invoices of one file still add up to the file.
     rests = ", ".join(
         f"cast(sum({cost}) over upto as decimal(38, 9)) - coalesce(cast(sum({cost}) over before as decimal(38, 9)), 0)"
@@ -33,15 +48,7 @@ def rounding_lines(con: DuckDBPyConnection, rows: str) -> str | None:
     con.execute(
         f"""
         create or replace temp table rounding_rests as
-        with sums as (
-            select file, {same}, any_value(charge_key) as charge_key, bool_and(is_final) as is_final,
-                count(*) as line_count, {sums}
-            from {rows}
-            where bad_reason is null and skip_reason is null
-            group by file, {same}
-        )
-
-        select * replace ({rests}) from sums
+        select * replace ({rests}) from bill_sums
         window
             upto as (partition by file, currency order by {same} rows unbounded preceding),
             before as (

@@ -15,7 +15,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Feed, Found, Reading
-from orchestration.landing.beyond import rounding_lines
+from orchestration.landing.beyond import rounding_lines, sum_up
 from orchestration.landing.bill_stage import SAID, BillStage
 from orchestration.landing.claims import Claim, claims_of
 from orchestration.landing.history import Fact, facts
@@ -191,11 +191,11 @@ def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], in
         load.skipped[rank] += reading.folded.get(file, 0)
         load.bad_rows[rank].sort(key=lambda row: row.line)
         delivery = load.deliveries[rank]
-        claims = _claims(con, load, rank)
+        claims = _claims(con, load, rank, file)
         coverage = Coverage(_days_spoken_of(delivery, found.get(rank, []), claims), tuple(claims))
         load.coverage[rank] = coverage
         variant = load.found[rank].variant if rank in load.found else None
-        parts = _invoices(con, load, rank) if load.feed.table == "charges" else _whole(load, rank)
+        parts = _invoices(con, load, rank, file) if load.feed.table == "charges" else _whole(load, rank)
         index.put(
             load.feed.table,
             delivery,
@@ -224,7 +224,8 @@ def _stage(con: DuckDBPyConnection, load: FeedLoad, reading: Reading) -> dict[in
     if load.bills:
         ranks = {rank for (rank,) in con.execute("select rank from deliveries").fetchall()}
         rows = load.bills.add(reading.rows, ranks, _day_columns(load.table))
-        if rests := rounding_lines(con, rows):
+        sum_up(con, rows)
+        if rests := rounding_lines(con):
             _keep(con, load, load.bills.added, f"({rests})")
     else:
         rows = "read_rows"
@@ -312,18 +313,17 @@ def _days_spoken_of(delivery: Delivery, found: list[Span], claims: list[Claim]) 
     return days
 
 
-def _claims(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> list[Claim]:
+def _claims(con: DuckDBPyConnection, load: FeedLoad, rank: int, file: int) -> list[Claim]:
     if load.feed.table != "charges" or not load.feed.restates:
         return []
     periods = con.execute(
-        "select distinct cast(starts as date), cast(ends as date) from ("
-        "select distinct billing_period_start_at as starts, billing_period_end_at as ends"
-        f" from {load.stage} where rank = {rank})"
+        "select distinct cast(billing_period_start_at as date), cast(billing_period_end_at as date) from bill_sums"
+        f" where file = {file}"
     ).fetchall()
     return claims_of(load.deliveries[rank].declared, periods)
 
 
-def _invoices(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> list[Fact]:
+def _invoices(con: DuckDBPyConnection, load: FeedLoad, rank: int, file: int) -> list[Fact]:
     """What a bill asks for, as history keeps it."""
     claims = load.known(rank).claims
     replaces = "nothing" if not claims else "billing_period" if claims[0].whole_periods else "window"
@@ -331,11 +331,14 @@ def _invoices(con: DuckDBPyConnection, load: FeedLoad, rank: int) -> list[Fact]:
     found = con.execute(
         f"""
         select provider, invoice_id, cast(billing_period_start_at as date), cast(billing_period_end_at as date),
-            currency, sum(rows), sum(billed), sum(effective)
+            currency, sum(line_count), sum(rounded_billed_cost), sum(rounded_effective_cost)
         from (
-            select provider, invoice_id, billing_period_start_at, billing_period_end_at, currency, count(*) as rows,
-                sum(billed_cost) as billed, sum(coalesce(effective_cost, billed_cost)) as effective
-            from {load.stage} where rank = {rank} group by all
+            from bill_sums where file = {file}
+            union all by name
+            select * replace (
+                1 as line_count, billed_cost as rounded_billed_cost, effective_cost as rounded_effective_cost
+            )
+            from rounding_rests where file = {file}
         )
         group by all order by all
         """

@@ -38,6 +38,8 @@ READ_ALL_DAYS = {
     # Reports over all months, and the invoices that whole months are compared with.
     *("rpt_team_costs_monthly_unique_key", "rpt_team_costs_monthly_complete"),
     *("rpt_reconciliation_unique_key", "assert_books_tie_to_invoices"),
+    # What closed months would be charged today is known from all of their days.
+    *("rpt_open_invoice_lines_unique_key", "assert_closed_and_open_lines_are_the_books"),
 }
 """Checks that read more when there is more history, however few days a run has."""
 
@@ -317,6 +319,8 @@ def _repeat_marts(workspace: Workspace, days: int) -> None:
         ).fetchall()
         for schema, table, columns in tables:
             name = f"{schema}.{table}"
+            if "period_date" in columns:
+                continue  # of the ledger, which grows by closes and not by days
             column, earlier = (
                 ("usage_date", f"select usage_date - number::integer from range(1, {days}) as days(number)")
                 if "usage_date" in columns
@@ -354,7 +358,9 @@ def test_tables_read_something_and_views_cost_nothing(planned: Plan) -> None:
     queries = {(step.layer, step.name): step.queries for step in planned.steps}
     assert {len(found) for (layer, _), found in queries.items() if layer == "staging"} == {0}
     assert {len(found) for (layer, _), found in queries.items() if layer == "intermediate"} == {1}
-    assert {len(found) for (layer, name), found in queries.items() if layer == "core" and name[:4] == "fct_"} == {2}
+    facts = {name: len(found) for (layer, name), found in queries.items() if layer == "core" and name[:4] == "fct_"}
+    ledger = {"fct_invoice_lines": 1, "fct_closed_days": 1}  # as it is, and not in the place of some days
+    assert facts == dict.fromkeys(facts, 2) | ledger
     assert all(query for found in queries.values() for query in found)
 
 
