@@ -3,8 +3,8 @@
 select
     close_number,
     currency,
-    sum(invoiced_amount) as invoiced_amount,
-    sum(amount) as amount
+    sum(invoiced_amount) as invoiced_cost,
+    sum(amount) as exact_cost
 from {{ ref('fct_invoice_lines') }}
 group by close_number, currency
 having sum(invoiced_amount) <> round(sum(amount), 2)

@@ -17,7 +17,7 @@ from orchestration.workspace import Workspace
 RESTATED_DAYS = 35
 """How far back the trailing schedule goes: providers restate the running month, and finish it days after its end."""
 
-EXPORTS = dg.AssetSelection.assets(["published", "statements"], ["published", "tableau"])
+EXPORTS = dg.AssetSelection.groups("exports")
 """What people fetch once a day or a month: no run of a day waits for it."""
 
 pipeline = dg.define_asset_job(

@@ -22,6 +22,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
         description: str,
         deps: list[dg.AssetKey],
         kinds: set[str],
+        group: str,
         write: Callable[[Workspace], dict[str, Any]],
     ) -> dg.AssetsDefinition:
         @dg.asset(
@@ -29,7 +30,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
             description=description,
             deps=deps,
             pool=WAREHOUSE_POOL,
-            group_name="published",
+            group_name=group,
             owners=OWNERS,
             kinds=kinds,
         )
@@ -47,6 +48,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
             "`published/marts.duckdb` and Parquet per mart: what BI tools read while a run writes.",
             [key for key in models.keys if key.path[0] in ("core", "reporting")],
             {"duckdb", "parquet"},
+            "published",
             write_marts,
         ),
         published(
@@ -54,6 +56,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
             "`published/report.html`, and a page per team that holds that team's data only.",
             [MARTS],
             {"html"},
+            "published",
             write_report,
         ),
         published(
@@ -61,6 +64,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
             "A statement per team and month, and the journal of each closed month: HTML, XLSX and CSV.",
             [MARTS],
             {"html", "excel", "csv"},
+            "exports",
             write_statements,
         ),
         published(
@@ -68,6 +72,7 @@ def published_assets(workspace: Workspace, models: dg.AssetsDefinition) -> list[
             "`.hyper` extracts of the reports and a `.tdsx` data source.",
             [MARTS],
             {"tableau"},
+            "exports",
             write_tableau,
         ),
     ]

@@ -211,7 +211,8 @@ class Life:
                 found[key] = found.get(key, Decimal(0)) + row["amount"]
         return {key: amount for key, amount in found.items() if amount}
 
-    def check(self) -> None:
+    def check(self) -> int:
+        """Returns how many true-ups are open."""
         assert self.closed_lines() == self.kept, "a closed line has changed"
         closed = self.warehouse.rows("from core.fct_invoice_lines")
         still_open = self.warehouse.rows("from reporting.rpt_open_invoice_lines")
@@ -232,6 +233,7 @@ class Life:
             assert (line["allocation_kind"] == "true_up") == (line["corrected_period_date"] is not None)
             assert line["cause"] if line["allocation_kind"] == "true_up" else line["cause"] is None
             assert last is None or line["period_date"] > last
+        return sum(line["allocation_kind"] == "true_up" for line in still_open)
 
     def _check_cents(self, closed: list[Row], still_open: list[Row]) -> None:
         """Cents are cut from running sums in the stated order; so they add up to the cent at every level."""

@@ -27,7 +27,6 @@ with charged as (
     group by
         close_number, period_date, invoice_id, team_id, team_name, cost_centre, project_id, project_name, component, corrected_period_date,
         currency, reporting_currency, reporting_rate, expense_account, clearing_account, clearing_cost_centre, closed_at
-    having sum(invoiced_amount) <> 0 or sum(reporting_amount) <> 0
 ),
 
 entries as (
@@ -60,6 +59,7 @@ entries as (
         -charged.reporting_amount as reporting_amount
         {%- endif %}
     from charged
+    where charged.amount <> 0 or charged.reporting_amount <> 0
     {%- if not loop.last %}
     union all
     {%- endif %}

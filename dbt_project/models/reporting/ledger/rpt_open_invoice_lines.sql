@@ -121,7 +121,6 @@ differences as (
         cast(sum(amount) as numeric(38, 9)) as amount
     from booked_and_charged
     group by month_date, {{ payer | join(', ') }}
-    having sum(amount) <> 0
 ),
 
 lines as (
@@ -146,6 +145,7 @@ lines as (
     from differences
     inner join causes on differences.month_date = causes.month_date
     cross join last_close
+    where differences.amount <> 0
 ),
 
 -- The rate and the accounts are those of the last day of the month that is posted.
