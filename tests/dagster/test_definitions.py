@@ -87,7 +87,7 @@ def described(graph: Any) -> str:
 
 def test_every_asset_has_a_group_an_owner_and_a_description(graph: Any) -> None:
     nodes = [graph.get(key) for key in graph.get_all_asset_keys()]
-    groups = {"raw", "reference", "daily", "reporting", "published"}
+    groups = {"raw", "reference", "daily", "reporting", "published", "exports"}
     assert [n.key for n in nodes if n.group_name not in groups or not n.owners or not n.description] == []
 
 
