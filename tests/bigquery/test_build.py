@@ -36,8 +36,8 @@ NANO = Decimal("0.000000001")
 COARSE = Decimal("0.001")
 """The decimals that the emulator keeps, of the amount and of the weights that it was divided by."""
 CENTS = {"invoiced_amount", "reporting_amount"}
-"""Cut from running sums of such amounts: a cent may be on another line. The evaluator compares them exactly."""
-CENT = Decimal("0.01")
+"""Cut from running sums of such amounts: each end may be a cent off. The evaluator compares them exactly."""
+TWO_CENTS = Decimal("0.02")
 CONTRACT = "+contract: {enforced: true}"
 BILL = "focus_2026-03_20260406T060000Z.csv"
 DIFFERS = {"row_hash", "policy_hash"}
@@ -112,7 +112,7 @@ class Both:
                 unequal = [
                     f"{name} {a!r} {b!r}"
                     for name, a, b in zip(columns, one, two, strict=True)
-                    if not _equal(a, b, max(tolerance, CENT) if name in CENTS else tolerance)
+                    if not _equal(a, b, max(tolerance, TWO_CENTS) if name in CENTS else tolerance)
                 ]
                 if unequal:
                     problems.append(f"{table}: {', '.join(unequal)}")
