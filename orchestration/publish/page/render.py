@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+
+from orchestration.publish.html import digest, style_sheet, templates
 
 _HERE = Path(__file__).parent
 
@@ -23,35 +22,18 @@ _SCRIPTS = (
 
 def html(data: dict[str, Any], title: str) -> str:
     return (
-        _environment()
+        templates(_HERE)
         .get_template("report.html.j2")
         .render(
             title=title,
             is_team=data["variant"] == "team",
             has_days=bool(data["days"]),
             policy=_policy(),
-            style=Markup(_style()),
+            style=Markup(style_sheet(_HERE)),
             script=Markup(_script()),
             data=Markup(_embedded(data)),
         )
     )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-@cache
-def _style() -> str:
-    return (_HERE / "style.css").read_text(encoding="utf-8")
 
 
 @cache
@@ -64,13 +46,9 @@ def _script() -> str:
 def _policy() -> str:
     """The browser runs this script and this style and refuses every other one, and every request."""
     return (
-        f"default-src 'none'; script-src {_digest(_script())}; style-src {_digest(_style())}; img-src data:; "
+        f"default-src 'none'; script-src {digest(_script())}; style-src {digest(style_sheet(_HERE))}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _embedded(data: dict[str, Any]) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from orchestration.publish.html import digest, style_sheet, templates
 from orchestration.publish.statements import words
 from orchestration.publish.statements.figures import MOST_JOBS, Row, Statement
 from orchestration.publish.statements.sheets import part_name
@@ -20,13 +17,13 @@ _HERE = Path(__file__).parent
 def html_of(statement: Statement) -> bytes:
     team, period = statement.team, statement.period
     title = f"{team['team_name']}, {words.month(period.month)}"
-    style = _style() + _footer(f"{title}{'' if team['is_closed'] else ' (draft)'}")
+    style = style_sheet(_HERE) + _footer(f"{title}{'' if team['is_closed'] else ' (draft)'}")
     page = (
-        _environment()
+        templates(_HERE)
         .get_template("statement.html.j2")
         .render(
             title=title,
-            policy=f"default-src 'none'; style-src {_digest(style)}; base-uri 'none'; form-action 'none'",
+            policy=f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'",
             style=Markup(style),
             statement=statement,
             team=team,
@@ -58,23 +55,6 @@ def _ranked(statement: Statement, rank: str) -> list[Row]:
     return sorted(jobs, key=lambda job: (places.get(job["currency"], len(places)), job[rank]))
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-@cache
-def _style() -> str:
-    return (_HERE / "style.css").read_text(encoding="utf-8")
-
-
 def _footer(text: str) -> str:
     """Whose paper it is, on each page. A style sheet says it, so letters that mean something there are numbers."""
     safe = "".join(
@@ -82,7 +62,3 @@ def _footer(text: str) -> str:
         for letter in text
     )
     return f'@page {{ @bottom-left {{ content: "{safe}"; }} }}\n'
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
