@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LINES ?= 5000000
+SECTIONS ?= bill standard
 export PYTHONDONTWRITEBYTECODE =
 export DO_NOT_TRACK = 1
 
@@ -29,8 +30,8 @@ demo: $(VENV)/installed ## generate the demo company, run it, show who pays
 test: $(VENV)/installed ## run all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-bench: $(VENV)/installed ## measure the landing of a large bill against DuckDB alone (LINES=5000000)
-	$(BIN)/python tests/bench/run.py --lines $(LINES)
+bench: $(VENV)/installed ## measure large inputs against DuckDB alone and hand-written peers (SECTIONS="bill standard large")
+	$(BIN)/python tests/bench/run.py $(SECTIONS) --lines $(LINES)
 
 lint: $(VENV)/installed ## check the style of Python and SQL
 	$(BIN)/ruff check .

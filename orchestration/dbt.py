@@ -66,7 +66,7 @@ class SeedsRefused(ApportionError):
         self.tests = tests
 
 
-_QUIET = ("--log-level", "none", "--log-level-file", "none")
+_QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json")
 
 
 def build_arguments(
@@ -126,7 +126,7 @@ def check_seeds(workspace: Workspace, on_event: EventCallback | None = None) -> 
     with scratch_warehouse(workspace, "seeds") as scratch:
         # Cautious: no test that reads a model besides the seeds, for there are no models.
         selection = ["--select", "resource_type:seed", "--indirect-selection", "cautious"]
-        result = invoke(workspace, [*_QUIET, "--no-write-json", "build", *selection], on_event, scratch)
+        result = invoke(workspace, [*_QUIET, "build", *selection], on_event, scratch)
         if not result.success:
             raise _refusal(workspace, scratch, result)
     passed.write_text(checked)

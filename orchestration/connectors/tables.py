@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 from duckdb import DuckDBPyConnection
 
 from orchestration.connectors.base import Delivery, Found, Reject
-from orchestration.connectors.spool import Spool
+from orchestration.connectors.spool import TEXT, Spool
 from orchestration.connectors.sql import file_literal, identifier, literal
 from orchestration.connectors.text import (
     BLOCK_BYTES,
@@ -383,7 +383,7 @@ class _TextFile:
             ),
             pacsv.ConvertOptions(
                 include_columns=[*before, *wanted],
-                column_types={**dict.fromkeys(before, pa.int64()), **dict.fromkeys(wanted, pa.string())},
+                column_types={**dict.fromkeys(before, pa.int64()), **dict.fromkeys(wanted, TEXT)},
                 null_values=NULLS,
                 strings_can_be_null=True,
                 check_utf8=False,  # `blocks` has seen to it
@@ -397,7 +397,7 @@ class _TextFile:
             np.full(cut.num_rows, self._file),
             number,
             *(
-                cut.column(f"c{places[name]}") if name in places else pa.nulls(cut.num_rows, pa.string())
+                cut.column(f"c{places[name]}") if name in places else pa.nulls(cut.num_rows, TEXT)
                 for name in self._schema.names[2:]
             ),
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from duckdb import DuckDBPyConnection
 
-from orchestration.landing.bill_stage import COSTS
+from orchestration.landing.bill_stage import COSTS, rest_of
 from orchestration.landing.schemas import CHARGES
 
 LINE = 0
@@ -20,9 +20,9 @@ def sum_up(con: DuckDBPyConnection, rows: str) -> None:
     """The temp table `bill_sums`: what the good lines of `rows` add up to, with all their digits and with nine."""
     same = ", ".join(_SAME)
     sums = ", ".join(
-        f"sum({exact}) as {cost}, sum(cast({exact} as decimal(38, 9))) as rounded_{cost}"
+        f"sum(coalesce({cost}, billed_cost)) as rounded_{cost},"
+        f" rounded_{cost} + sum(coalesce({rest_of(cost)}, {rest_of('billed_cost')})) as {cost}"
         for cost in COSTS
-        for exact in [f"coalesce({cost}, billed_cost)"]
     )
     con.execute(
         f"""

@@ -26,15 +26,16 @@ def _type(name: str) -> str:
 
 
 SAID = "format('{{:016x}}', hash({}))".format(
-    ", ".join(
-        f"cast({name} as {_type(name)})" if name in COSTS else name
-        for name in CHARGES.content
-        if name not in ("charge_key", "is_final")
-    )
+    ", ".join(name for name in CHARGES.content if name not in ("charge_key", "is_final"))
 )
 """A bill line is known by what it says, and by its place among lines that say the same: the same line keeps its key
 when the bill is delivered again, and days that were built before and after still speak of one line. The database's own
 hash costs a quarter of an MD5 over the text of all columns."""
+
+
+def rest_of(cost: str) -> str:
+    """The column with what rounding a cost to nine decimals leaves over."""
+    return f"{cost}_rest"
 
 
 class BillStage:
@@ -56,18 +57,21 @@ class BillStage:
         """Stages what was read; returns all of it, in SQL, with lines that are bad or of no interest."""
         part = new_spool_file(self._con, self._name)
         content = ", ".join(
-            # Costs keep all their digits until what rounding leaves is known.
-            f"r.{name}" if name in COSTS else f"cast(r.{name} as {_type(name)}) as {name}"
-            for name in CHARGES.content
+            f"r.{name}" if name in COSTS else f"cast(r.{name} as {_type(name)}) as {name}" for name in CHARGES.content
         )
+        rounded = ", ".join(f"cast({cost} as {_type(cost)}) as {cost}" for cost in COSTS)
+        rests = ", ".join(f"{cost} - cast({cost} as {_type(cost)}) as {rest_of(cost)}" for cost in COSTS)
         self._con.execute(
             f"""
             copy (
                 select *, {self._said} as said
                 from (
-                    select {content}, r.file, r.line, r.bad_reason, r.skip_reason, d.rank, d.name as delivery, d.stream,
-                        d.delivered_at, {day_columns}
-                    from ({rows}) as r join deliveries as d using (file)
+                    select * replace ({rounded}), {rests}
+                    from (
+                        select {content}, r.file, r.line, r.bad_reason, r.skip_reason, d.rank, d.name as delivery,
+                            d.stream, d.delivered_at, {day_columns}
+                        from ({rows}) as r join deliveries as d using (file)
+                    )
                 )
             ) to {literal(str(part))} ({PARTS})
             """
@@ -86,7 +90,7 @@ class BillStage:
         self._show()
 
     def _show(self) -> None:
-        content = ", ".join(f"cast({name} as {_type(name)}) as {name}" for name in CHARGES.content)
+        content = ", ".join(CHARGES.content)
         parts = "".join(
             f" union all select {content}, {PROVENANCE}, {DAYS}, said, {number} as part, file_row_number as part_row"
             f" from read_parquet({file_literal(part)}, file_row_number = true)"

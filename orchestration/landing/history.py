@@ -28,7 +28,7 @@ def content_hash(path: Path) -> str:
 
 
 def facts(
-    source: str, feed: Feed, delivery: Delivery, variant: str | None, parts: Sequence[Fact], bad: int
+    source: str, feed: Feed, delivery: Delivery, file_hash: str, variant: str | None, parts: Sequence[Fact], bad: int
 ) -> list[Fact]:
     """Rows for one delivery; what could not be read is counted on the first of them."""
     common: Fact = {
@@ -36,7 +36,7 @@ def facts(
         "table_name": feed.table,
         "delivery": delivery.name,
         "delivered_at": delivery.delivered_at.astimezone(UTC),
-        "content_hash": content_hash(delivery.path),
+        "content_hash": file_hash,
         "size_bytes": delivery.size,
         "variant": variant,
         "stream": feed.stream(delivery) if feed.stream else "",

@@ -274,22 +274,21 @@ def _bad_by_day(load: FeedLoad, window: Span) -> dict[date, int]:
 def _account_staged(con: DuckDBPyConnection, load: FeedLoad, live: str, window: Span) -> TableReport:
     good, inside = con.execute(
         f"""
-        select sum(good), sum(inside) from (
-            select count(distinct line) as good, count(distinct line) filter (
+        select count(*), count(*) filter (is_inside) from (
+            select bool_or(
                 (first_day < $until and coalesce(last_day, first_day) >= $since)
                 or (first_day < $until and last_day is null)
                 or (also_first_day < $until and also_last_day >= $since)
-            ) as inside
-            from {load.stage} where line <> {beyond.LINE} group by rank
+            ) as is_inside
+            from {load.stage} where line <> {beyond.LINE} group by rank, line
         )
         """,
         {"since": window[0], "until": window[1]},
     ).fetchall()[0]
     ((landed,),) = con.execute(
-        "select coalesce(sum(lines), 0)"
-        f" from (select count(distinct line) as lines from {live} where line <> {beyond.LINE} group by delivery)"
+        f"select count(*) from (select distinct delivery, line from {live} where line <> {beyond.LINE})"
     ).fetchall()
-    return _report(load, landed=landed, superseded=(inside or 0) - landed, outside=(good or 0) - (inside or 0))
+    return _report(load, landed=landed, superseded=inside - landed, outside=good - inside)
 
 
 def _account_charges(

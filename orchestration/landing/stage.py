@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -18,7 +19,7 @@ from orchestration.connectors.base import Delivery, Feed, Found, Reading
 from orchestration.landing.beyond import rounding_lines, sum_up
 from orchestration.landing.bill_stage import SAID, BillStage
 from orchestration.landing.claims import Claim, claims_of
-from orchestration.landing.history import Fact, facts
+from orchestration.landing.history import Fact, content_hash, facts
 from orchestration.landing.index import Coverage, Index
 from orchestration.landing.quarantine import MOST_KEPT, BadRow
 from orchestration.landing.schemas import TABLES, LandingTable, sql_type
@@ -173,6 +174,18 @@ def _day(instant: str, earlier_us: int = 0) -> str:
 def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], index: Index) -> None:
     if not ranks:
         return
+    # To hash a large file takes one core a while; reading it leaves half of one idle.
+    with ThreadPoolExecutor(1) as beside:
+        hashes = {rank: beside.submit(content_hash, load.deliveries[rank].path) for rank in ranks}
+        try:
+            _read_files(con, load, ranks, index, hashes)
+        finally:
+            beside.shutdown(cancel_futures=True)
+
+
+def _read_files(
+    con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], index: Index, hashes: dict[int, Future[str]]
+) -> None:
     chosen = [load.deliveries[rank] for rank in ranks]
     register_deliveries(con, chosen, ranks, load.feed)
     reading = load.feed.read(con, chosen)
@@ -200,7 +213,7 @@ def read_files(con: DuckDBPyConnection, load: FeedLoad, ranks: Sequence[int], in
             load.feed.table,
             delivery,
             coverage,
-            facts(index.source, load.feed, delivery, variant, parts, load.bad[rank]),
+            facts(index.source, load.feed, delivery, hashes[rank].result(), variant, parts, load.bad[rank]),
         )
 
 

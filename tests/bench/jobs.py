@@ -8,12 +8,17 @@ import shutil
 import sys
 import tempfile
 import time
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestration.dbt import Window
 
 
-def generate(target: str, lines: str) -> int:
-    from bill import write_bill
+# ── a large bill ─────────────────────────────────────────────────────────────────────────────────────
+def write_bill(target: str, lines: str) -> int:
+    from tests.bench.bill import write_bill
 
     write_bill(Path(target), int(lines))
     return int(lines)
@@ -34,12 +39,11 @@ def convert(bill: str) -> int:
         return con.execute(f"select count(*) from '{target}'").fetchall()[0][0]
 
 
-def land(bill: str) -> int:
+def land_bill(bill: str) -> int:
     """The whole month, into an empty workspace."""
-    from bill import MONTH
-
     from orchestration.landing.loader import land
     from orchestration.settings import load_sources
+    from tests.bench.bill import MONTH
 
     workspace = Path(tempfile.mkdtemp(dir=Path(bill).parent))
     try:
@@ -52,8 +56,87 @@ def land(bill: str) -> int:
         shutil.rmtree(workspace)
 
 
+# ── a large company ──────────────────────────────────────────────────────────────────────────────────
+def write_world(folder: str, parameters: str) -> int:
+    from tests.bench.world import World, write_world
+
+    world = World(**json.loads(parameters))
+    write_world(world, Path(folder))
+    return world.samples
+
+
+def write_empty_world(folder: str, parameters: str) -> int:
+    from tests.bench.world import World, write_empty_world
+
+    write_empty_world(World(**json.loads(parameters)), Path(folder))
+    return 0
+
+
+def land(folder: str, source_name: str, first: str, days: str) -> int:
+    """One source of a workspace."""
+    from orchestration.landing.loader import land
+    from orchestration.settings import load_sources
+    from tests.bench.world import workspace_of
+
+    workspace = workspace_of(Path(folder))
+    (source,) = (one for one in load_sources(workspace.sources_file, workspace.data) if one.name == source_name)
+    window = _window(first, days)
+    return sum(table.rows for table in land(source, window.start, window.end, workspace.data).tables.values())
+
+
+def prepare(folder: str) -> int:
+    """Parses the dbt project, which is done once for each state of its files."""
+    from orchestration import dbt
+    from tests.bench.world import workspace_of
+
+    dbt.prepare(workspace_of(Path(folder)))
+    return 0
+
+
+def start(folder: str) -> int:
+    """Everything that dbt does before its first node: imports, the parsed project, the connection."""
+    from orchestration import dbt
+    from tests.bench.world import workspace_of
+
+    result = dbt.invoke(workspace_of(Path(folder)), dbt.build_arguments(None, "int_days", tests=False))
+    return len(result.result.results)
+
+
+def build(folder: str, first: str, days: str, tests: str) -> int:
+    """The models of a window, with or without their tests."""
+    from orchestration import dbt
+    from tests.bench.world import workspace_of
+
+    return len(dbt.build(workspace_of(Path(folder)), _window(first, days), tests=tests == "tests"))
+
+
+def peer(module: str, function: str, folder: str, first: str, days: str) -> int:
+    """A floor or a peer on the same landed files."""
+    from importlib import import_module
+
+    from tests.bench.world import workspace_of
+
+    workspace = workspace_of(Path(folder))
+    with tempfile.TemporaryDirectory(dir=folder) as target:
+        run = getattr(import_module(f"tests.bench.{module}"), function)
+        run(workspace.data, workspace.seeds, Path(target), list(_window(first, days)))
+    return 0
+
+
+def _window(first: str, days: str) -> Window:
+    from orchestration.dbt import Window
+
+    start = date.fromisoformat(first)
+    return Window(start, start + timedelta(days=int(days)))
+
+
+JOBS = {
+    job.__name__: job
+    for job in (write_bill, convert, land_bill, write_world, write_empty_world, land, prepare, start, build, peer)
+}
+
 if __name__ == "__main__":
     job, *arguments = sys.argv[1:]
     began = time.perf_counter()
-    rows = {"generate": generate, "convert": convert, "land": land}[job](*arguments)
+    rows = JOBS[job](*arguments)
     print(json.dumps({"rows": rows, "wall": time.perf_counter() - began}))

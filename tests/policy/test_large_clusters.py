@@ -147,8 +147,10 @@ def test_idle_cost_of_a_day(models: dict[str, str], golden: Workspace, component
     assert amounts(rows) == {pool: split(COST, weights) for pool, weights in pools.items()}
 
 
-TOTALS = [PEOPLE, 10**9, 10**18 - 1, 10**18, 10**18 + 1, 10**24 + 7, 5 * 10**31]
+TOTALS = [PEOPLE, 16, 10**9, 10**18 - 1, 10**18, 10**18 + 1, 10**24 + 7, 5 * 10**31]
 """Around the total from which on amounts are divided in parts, and far beyond any cluster."""
+AMOUNTS_AROUND = ("999999.999999999", "-999999.999999997", "1000000", "-1000000.000000001")
+"""Below a million shares are guessed and proved, from there on they are divided."""
 
 
 def test_splits_of_all_sizes(models: dict[str, str], golden: Workspace) -> None:
@@ -156,7 +158,7 @@ def test_splits_of_all_sizes(models: dict[str, str], golden: Workspace) -> None:
     pools = {
         f"{total} {amount}": (Decimal(amount), parts_of(total, random))
         for total in TOTALS
-        for amount in ("0.000000001", "-0.000000005", "0.1", "-123456.789012345", "99999999.999999999")
+        for amount in ("0.000000001", "-0.000000005", "0.1", "-123456.789012345", *AMOUNTS_AROUND, "99999999.999999999")
     }
     cost = {**SLOT, "component": "gpu", "currency": "USD", "used": 1}
     driver = {**SLOT, "driver": "gpu_seconds", "quantity": 1}

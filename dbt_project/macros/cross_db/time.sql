@@ -4,7 +4,8 @@
 {%- endmacro %}
 
 {% macro default__milliseconds(timestamp_column) -%} unix_millis({{ timestamp_column }}) {%- endmacro %}
-{% macro duckdb__milliseconds(timestamp_column) -%} epoch_ms({{ timestamp_column }}) {%- endmacro %}
+{# Of an instant with a zone, `epoch_ms` asks the calendar; microseconds are what is stored. #}
+{% macro duckdb__milliseconds(timestamp_column) -%} (epoch_us({{ timestamp_column }}) // 1000) {%- endmacro %}
 
 {% macro timestamp_of(milliseconds_column) -%}
     {{ return(adapter.dispatch("timestamp_of", "apportion")(milliseconds_column)) }}

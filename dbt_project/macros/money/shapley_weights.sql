@@ -87,7 +87,7 @@
         select
             {{ game | join(', ') }},
             max(player_count) as player_count,
-            greatest(8, least(256, {{ floor_divide('2000000', 'max(player_count) * count(*)') }})) as sample_count
+            greatest(8, least(256, {{ floor_divide('500000', 'max(player_count) * count(*)') }})) as sample_count
         from game_hours
         where player_count > {{ exact_players }}
         group by {{ game | join(', ') }}

@@ -1,0 +1,30 @@
+"""How much of the machine the warehouse may take: all its cores, and a memory that follows them but leaves room.
+
+`APPORTION_THREADS` and `APPORTION_MEMORY` (such as `2GB`) overrule both.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LEAST_MB, PER_THREAD_MB = 1_000, 250
+"""A gigabyte holds a week of 2,000 GPUs almost without spilling to disk; each thread beyond four needs its own part."""
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def threads() -> str:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return os.environ.get("APPORTION_THREADS") or str(len(affinity(0)) if affinity else os.cpu_count() or 1)
+
+
+def memory_limit() -> str:
+    wanted = max(LEAST_MB, PER_THREAD_MB * int(threads()))
+    return os.environ.get("APPORTION_MEMORY") or f"{min(wanted, _available_mb() // 2)}MB"
+
+
+def _available_mb() -> int:
+    """What the machine has, or the container that this runs in."""
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = _CGROUP_LIMIT.read_text().strip() if _CGROUP_LIMIT.exists() else "max"
+    return min(installed, int(allowed) if allowed.isdigit() else installed) >> 20
