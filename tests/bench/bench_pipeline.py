@@ -10,65 +10,92 @@ import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from tests.bench.measuring import HEADER, Measured, measure
+from tests.bench.measuring import HEADER, Section, measure
 from tests.bench.world import FIRST_DAY, World
 
 SOURCES = ("cloud", "titan", "titan_gpus", "nodes")
 LARGEST_FOR_PANDAS = 45_000_000
 """Samples; beyond, a naive script does not fit into the memory of most machines."""
+MOST_FIXED_CPU = 15
+MOST_MEMORY = 2_000_000_000
 
 
-def bench_pipeline(folder: Path, world: World) -> tuple[dict[str, object], list[str]]:
-    place = folder / world.name
-    parameters = json.dumps(asdict(world))
-    print(f"company of {world.gpus:,} GPUs, {world.days} days, {world.samples:,} samples, in {place}", flush=True)
-    measure("generating", "write_world", place, parameters)
-    found: dict[str, Measured] = {}
-
-    def take(key: str, name: str, job: str, *arguments: object, rows: int = world.samples) -> Measured:
-        found[key] = measure(name, job, *arguments, rows=rows)
-        print(found[key], flush=True)
-        return found[key]
-
+def bench_pipeline(folder: Path, world: World, standard: dict[str, Any] | None = None) -> Section:
+    """`standard`: what was measured of the standard company, to compare a larger one with."""
+    section = Section()
+    place = land_world(folder, world, section)
     days = (FIRST_DAY, world.days)
+    peers = {
+        "scan": ("(a) scan floor", "floors", "scan"),
+        "roll_up": ("(b) roll-up floor", "floors", "roll_up"),
+        "script": ("(c) hand-written exact DuckDB script", "peer_duckdb", "run"),
+        "polars": ("(d) Polars script, floating point", "peer_polars", "run"),
+        "pandas": ("(e) pandas script, floating point", "peer_pandas", "run"),
+    }
+    if world.samples > LARGEST_FOR_PANDAS:
+        del peers["pandas"]
+    for key, (name, module, function) in peers.items():
+        section.take(key, measure(name, "peer", module, function, place, *days, rows=world.samples))
+    empty = prepare_empty(folder, world)
+    section.take("start", measure("fixed: start", "start", empty, rows=0))
+    section.take("empty", measure("fixed: start and models", "build", empty, *days, "models", rows=0))
+    section.take("empty with tests", measure("fixed: start, models and tests", "build", empty, *days, "tests", rows=0))
+    forget_warehouse(place)
+    models = section.take(
+        "models", measure("(f) Apportion, models", "build", place, *days, "models", rows=world.samples)
+    )
+    section.take(
+        "tests", measure("(f) Apportion, models and tests, again", "build", place, *days, "tests", rows=world.samples)
+    )
+    restated = measure(
+        "(g) one restated day, models", "build", place, FIRST_DAY, 1, "models", rows=world.samples // world.days
+    )
+    section.take("day", restated)
+
+    found = section.measured
+    growing = models.cpu - found["empty"].cpu
+    section.ratio("growing CPU s", growing)
+    section.ratio("growing / roll-up floor", growing / found["roll_up"].cpu, most=3)
+    section.ratio("growing / hand-written script", growing / found["script"].cpu, most=1.5)
+    section.ratio("growing / Polars", growing / found["polars"].cpu, most=1)
+    if "pandas" in found:
+        section.ratio("pandas / growing", found["pandas"].cpu / growing, least=10)
+        section.ratio("memory: pandas / Apportion", found["pandas"].memory / models.memory, least=10)
+    section.ratio("fixed start and models, CPU s", found["empty"].cpu, most=MOST_FIXED_CPU)
+    section.ratio("peak memory of the models, GB", models.memory / 1e9, most=MOST_MEMORY / 1e9)
+    section.ratio("restated day / all days", restated.cpu / models.cpu)
+    if standard:
+        earlier = standard["measured"]["models"]
+        section.ratio("this / standard, CPU", models.cpu / earlier["cpu"], most=4.2)
+        section.ratio("this / standard, memory", models.memory / earlier["memory"], most=1.2)
+    return section
+
+
+def land_world(folder: Path, world: World, section: Section) -> Path:
+    """The company with everything landed; returns its folder."""
+    place = folder / world.name
+    print(f"company of {world.gpus:,} GPUs, {world.days} days, {world.samples:,} samples, in {place}", flush=True)
+    measure("generating", "write_world", place, json.dumps(asdict(world)))
+    measure("parsing", "prepare", place)
     print(HEADER)
     for source in SOURCES:
-        found[f"land {source}"] = measure(f"landing {source}", "land", place, source, *days)
-        print(found[f"land {source}"], flush=True)
-    take("scan", "(a) scan floor", "peer", "floors", "scan", place, *days)
-    take("roll_up", "(b) roll-up floor", "peer", "floors", "roll_up", place, *days)
-    take("script", "(c) hand-written exact DuckDB script", "peer", "peer_duckdb", "run", place, *days)
-    take("polars", "(d) Polars script, floating point", "peer", "peer_polars", "run", place, *days)
-    if world.samples <= LARGEST_FOR_PANDAS:
-        take("pandas", "(e) pandas script, floating point", "peer", "peer_pandas", "run", place, *days)
+        section.take(f"land {source}", measure(f"landing {source}", "land", place, source, FIRST_DAY, world.days))
+    return place
+
+
+def prepare_empty(folder: Path, world: World) -> Path:
+    """The same company on days of which nothing has been delivered, built once so that its tables are there."""
     empty = folder / f"empty-{world.teams}teams"
-    measure("generating", "write_empty_world", empty, parameters)
-    for workspace in (empty, place):
-        measure("parsing", "prepare", workspace)
-        shutil.rmtree(workspace / "data" / "dbt" / "scratch", ignore_errors=True)
-        for leftover in workspace.glob("data/warehouse.duckdb*"):
-            leftover.unlink()
-    measure("first time", "build", empty, *days, "tests")
-    take("start", "fixed: start", "start", empty, rows=0)
-    take("empty", "fixed: start and models", "build", empty, *days, "models", rows=0)
-    take("empty with tests", "fixed: start, models and tests", "build", empty, *days, "tests", rows=0)
-    take("models", "(f) Apportion, models", "build", place, *days, "models")
-    take("tests", "(f) Apportion, models and tests, again", "build", place, *days, "tests")
-    take(
-        "day", "(g) one restated day, models", "build", place, FIRST_DAY, 1, "models", rows=world.samples // world.days
-    )
-    growing = found["models"].cpu - found["empty"].cpu
-    ratios = {
-        "growing CPU s": growing,
-        "growing / roll-up floor": growing / found["roll_up"].cpu,
-        "growing / hand-written script": growing / found["script"].cpu,
-        "growing / Polars": growing / found["polars"].cpu,
-        **({"pandas / growing": found["pandas"].cpu / growing} if "pandas" in found else {}),
-        "fixed start and models, CPU s": found["empty"].cpu,
-        "restated day / all days": found["day"].cpu / found["models"].cpu,
-    }
-    for name, value in ratios.items():
-        print(f"{name}: {value:.2f}")
-    measured = {key: one.as_record() for key, one in found.items()}
-    return {"world": asdict(world), "measured": measured, "ratios": ratios}, []
+    measure("generating", "write_empty_world", empty, json.dumps(asdict(world)))
+    measure("parsing", "prepare", empty)
+    forget_warehouse(empty)
+    measure("first time", "build", empty, FIRST_DAY, world.days, "tests")
+    return empty
+
+
+def forget_warehouse(workspace: Path) -> None:
+    shutil.rmtree(workspace / "data" / "dbt" / "scratch", ignore_errors=True)
+    for leftover in workspace.glob("data/warehouse.duckdb*"):
+        leftover.unlink()

@@ -24,18 +24,19 @@ def write_bill(target: str, lines: str) -> int:
     return int(lines)
 
 
-def convert(bill: str) -> int:
-    """What DuckDB does by itself: every column as text, with as many threads as landing has and defaults otherwise."""
+def convert(files: str, kind: str) -> int:
+    """What DuckDB does by itself: columns of text as they are, with as many threads as landing has."""
     import duckdb
 
     from orchestration.landing.engine import THREADS
 
+    read = f"read_csv('{files}', all_varchar = true)" if kind == "csv" else f"read_parquet('{files}')"
     with (
-        tempfile.TemporaryDirectory(dir=Path(bill).parent) as scratch,
+        tempfile.TemporaryDirectory(dir=Path(files).parent) as scratch,
         duckdb.connect(config={"threads": min(THREADS, os.cpu_count() or 1)}) as con,
     ):
-        target = f"{scratch}/bill.parquet"
-        con.execute(f"copy (from read_csv('{bill}', all_varchar = true)) to '{target}'")
+        target = f"{scratch}/converted.parquet"
+        con.execute(f"copy (from {read}) to '{target}'")
         return con.execute(f"select count(*) from '{target}'").fetchall()[0][0]
 
 
@@ -110,6 +111,39 @@ def build(folder: str, first: str, days: str, tests: str) -> int:
     return len(dbt.build(workspace_of(Path(folder)), _window(first, days), tests=tests == "tests"))
 
 
+def stretch_history(folder: str, days: str) -> int:
+    """Copies the first week of the facts to the weeks before it, until there is a history of so many days."""
+    import duckdb
+
+    from tests.bench.world import FIRST_DAY, workspace_of
+
+    copies = (int(days) - 1) // 7
+    rows = 0
+    with duckdb.connect(str(workspace_of(Path(folder)).warehouse)) as con:
+        con.execute("set TimeZone = 'UTC'")
+        tables = con.execute(
+            """
+            select
+                table_schema, table_name,
+                list(column_name) filter (data_type = 'DATE' or data_type like 'TIMESTAMP%')
+            from information_schema.columns inner join information_schema.tables using (table_schema, table_name)
+            where table_schema in ('core', 'reporting') and table_type = 'BASE TABLE'
+            group by all having list_contains(list(column_name), 'usage_date')
+            """
+        ).fetchall()
+        for schema, table, moved in tables:
+            con.execute(f"delete from {schema}.{table} where usage_date < ?", [FIRST_DAY])
+            earlier = ", ".join(f"{column} - to_days(7 * week.range)::interval as {column}" for column in moved)
+            (added,) = con.execute(
+                f"insert into {schema}.{table} by name select * replace ({earlier}) exclude (range)"
+                f" from {schema}.{table}, range(1, {copies + 1}) as week"
+                " where usage_date between $first and $first + 6",
+                {"first": FIRST_DAY},
+            ).fetchone()
+            rows += added
+    return rows
+
+
 def peer(module: str, function: str, folder: str, first: str, days: str) -> int:
     """A floor or a peer on the same landed files."""
     from importlib import import_module
@@ -132,7 +166,19 @@ def _window(first: str, days: str) -> Window:
 
 JOBS = {
     job.__name__: job
-    for job in (write_bill, convert, land_bill, write_world, write_empty_world, land, prepare, start, build, peer)
+    for job in (
+        write_bill,
+        convert,
+        land_bill,
+        write_world,
+        write_empty_world,
+        land,
+        prepare,
+        start,
+        build,
+        stretch_history,
+        peer,
+    )
 }
 
 if __name__ == "__main__":

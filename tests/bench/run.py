@@ -13,14 +13,19 @@ import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.bench_bill import bench_bill
+from tests.bench.bench_growth import bench_growth, bench_history
+from tests.bench.bench_ingestion import bench_ingestion
+from tests.bench.bench_latency import bench_latency
 from tests.bench.bench_pipeline import bench_pipeline
+from tests.bench.measuring import Section
 from tests.bench.world import LARGE, STANDARD
 
-SECTIONS = ("bill", "standard", "large")
+SECTIONS = ("bill", "ingestion", "standard", "large", "growth", "history", "latency")
 
 
 def main() -> None:
@@ -29,25 +34,43 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=5_000_000, help="of the bill")
     parser.add_argument("--folder", type=Path, default=Path("data") / "bench", help="where generated files are kept")
     given = parser.parse_args()
+    if unknown := set(given.sections) - set(SECTIONS):
+        parser.error(f"there is no section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
     folder = given.folder.resolve()
-    wrong = []
-    for section in given.sections:
-        if section == "bill":
-            found, broken = bench_bill(folder, given.lines)
-        else:
-            found, broken = bench_pipeline(folder, {"standard": STANDARD, "large": LARGE}[section])
-        _keep(folder / "results.json", section, found)
-        wrong += broken
-    if wrong:
-        sys.exit("\n".join(f"broken: {bound}" for bound in wrong))
+    folder.mkdir(parents=True, exist_ok=True)
+    results = folder / "results.json"
+    broken = []
+    for name in given.sections:
+        kept = json.loads(results.read_text()) if results.exists() else {}
+        section = _bench(name, folder, given.lines, kept)
+        results.write_text(json.dumps({**kept, name: {**_machine(), **section.as_record()}}, indent=2) + "\n")
+        broken += [f"{name}: {bound}" for bound in section.broken]
+    if broken:
+        sys.exit("\n".join(f"broken: {bound}" for bound in broken))
 
 
-def _keep(results: Path, section: str, found: dict[str, object]) -> None:
-    kept = json.loads(results.read_text()) if results.exists() else {}
+def _bench(name: str, folder: Path, lines: int, kept: dict[str, Any]) -> Section:
+    match name:
+        case "bill":
+            return bench_bill(folder, lines)
+        case "ingestion":
+            return bench_ingestion(folder)
+        case "standard":
+            return bench_pipeline(folder, STANDARD)
+        case "large":
+            return bench_pipeline(folder, LARGE, kept.get("standard"))
+        case "growth":
+            return bench_growth(folder)
+        case "history":
+            return bench_history(folder)
+        case _:
+            return bench_latency(folder)
+
+
+def _machine() -> dict[str, str]:
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{os.cpu_count()} cores, {gib:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
-    kept[section] = {"machine": machine, "at": datetime.now(UTC).date().isoformat(), **found}
-    results.write_text(json.dumps(kept, indent=2) + "\n")
+    return {"machine": machine, "at": datetime.now(UTC).date().isoformat()}
 
 
 if __name__ == "__main__":

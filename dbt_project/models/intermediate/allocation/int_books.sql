@@ -16,15 +16,16 @@
     'counterparty_team_id': no_text,
     'reason': 'reason',
     'amount': 'amount',
+    'is_hourly': 'false',
 } %}
 {%- set by_driver = {'driver': 'driver', 'quantity': 'quantity'} %}
 {%- set by_policy = {'policy_row': 'policy_row'} %}
 {%- set no_job = {'user_name': no_text, 'job_key': no_text} %}
 {%- set no_project = dict(no_job, project_id=no_text) %}
 {%- set parts = [
-    ('direct', "'direct'", dict(by_driver, reason=no_text)),
+    ('direct', "'direct'", dict(by_driver, reason=no_text, is_hourly='true')),
     ('daily', "'direct'", by_driver),
-    ('idle', "'idle'", dict(by_policy, idle_cause='idle_cause')),
+    ('idle', "'idle'", dict(by_policy, idle_cause='idle_cause', is_hourly='true')),
     ('shared', 'allocation_kind', no_job),
     (
         'without_capacity', "'unattributed'",
@@ -115,8 +116,39 @@ explained as (
             and unioned.component = allocation_policies.component
 ),
 
+{%- set explained_reason %}
+        case
+            when team_id = 'unattributed' and allocation_kind in ('direct', 'idle')
+                then explanation || ', by somebody whom no payer rule knows'
+            else explanation
+        end
+{%- endset %}
+{#- What a job holds and what it pays of a pool's idle cost was added up before: one row per job, cause and policy row. -#}
+{%- set is_of_job = "job_key is not null and allocation_kind in ('direct', 'idle') and is_hourly" %}
+
 -- Several bill lines of one pool and component can reach the same payer for different reasons (owned, and by use).
 final as (
+    select
+        usage_date,
+        pool_id,
+        component,
+        currency,
+        team_id,
+        project_id,
+        user_name,
+        job_key,
+        allocation_kind,
+        idle_cause,
+        coalesce(policy_row, allocation_policy_row) as policy_row,
+        counterparty_team_id,
+        driver,
+        quantity,
+        method,
+        {{- explained_reason }} as reason,
+        amount
+    from explained
+    where {{ is_of_job }}
+    union all
     select
         usage_date,
         pool_id,
@@ -133,15 +165,10 @@ final as (
         max(driver) as driver,
         sum(quantity) as quantity,
         max(method) as method,
-        min(
-            case
-                when team_id = 'unattributed' and allocation_kind in ('direct', 'idle')
-                    then explanation || ', by somebody whom no payer rule knows'
-                else explanation
-            end
-        ) as reason,
+        min({{ explained_reason }}) as reason,
         cast(sum(amount) as numeric(38, 9)) as amount
     from explained
+    where not ({{ is_of_job }})
     group by
         usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, allocation_kind, idle_cause,
         coalesce(policy_row, allocation_policy_row), counterparty_team_id,

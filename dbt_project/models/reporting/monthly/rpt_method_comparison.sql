@@ -26,37 +26,39 @@ teams as (
 
 -- Quantities are whole units again, so that splits get the same digits as the books.
 jobs as (
-    {%- for component, (seconds, unit) in units.items() %}
+    select
+        hour_at,
+        pool_id,
+        team_id,
+        {%- for component, (seconds, unit) in units.items() %}
+        {{ as_weight('sum(round(' ~ seconds ~ ' * ' ~ unit ~ '))') }} as {{ component }}_direct_weight,
+        {{ as_weight('sum(round(' ~ seconds ~ ' * ' ~ unit ~ ') * round(class_weight * 1000))') }} as {{ component }}_complexity_weight,
+        {{ as_weight('sum(' ~ component ~ '_weight)') }} as {{ component }}_charged_weight,
+        {%- endfor %}
+        {{ as_weight('sum(round(present_seconds * 1000))') }} as time_weight
+    from usage_hours
+    group by hour_at, pool_id, team_id, job_key
+),
+
+-- A job that holds nothing of a component has no part in its cost, however long it was there.
+team_hours as (
+    {%- for component in units %}
     select
         hour_at,
         pool_id,
         '{{ component }}' as component,
         team_id,
-        job_key,
-        {{ as_weight('sum(round(' ~ seconds ~ ' * ' ~ unit ~ '))') }} as direct_weight,
-        {{ as_weight('sum(round(present_seconds * 1000))') }} as time_weight,
-        {{ as_weight('sum(round(' ~ seconds ~ ' * ' ~ unit ~ ') * round(class_weight * 1000))') }} as complexity_weight,
-        {{ as_weight('sum(' ~ component ~ '_weight)') }} as charged_weight
-    from usage_hours
-    group by hour_at, pool_id, team_id, job_key
-    having sum({{ seconds }}) > 0
+        sum({{ component }}_direct_weight) as direct_weight,
+        sum(time_weight) as time_weight,
+        sum({{ component }}_complexity_weight) as complexity_weight,
+        sum({{ component }}_charged_weight) as charged_weight
+    from jobs
+    where {{ component }}_direct_weight > 0
+    group by hour_at, pool_id, team_id
     {%- if not loop.last %}
     union all
     {%- endif %}
     {%- endfor %}
-),
-
-team_hours as (
-    select
-        hour_at,
-        pool_id,
-        component,
-        team_id,
-        {%- for weight in ['direct_weight', 'time_weight', 'complexity_weight', 'charged_weight'] %}
-        sum({{ weight }}) as {{ weight }}{% if not loop.last %},{% endif %}
-        {%- endfor %}
-    from jobs
-    group by hour_at, pool_id, component, team_id
 ),
 
 -- The method in force counts with the very weights of the books, intensity included.
