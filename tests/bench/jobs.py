@@ -125,7 +125,7 @@ def stretch_history(folder: str, days: str) -> int:
             """
             select
                 table_schema, table_name,
-                list(column_name) filter (data_type = 'DATE' or data_type like 'TIMESTAMP%')
+                list((column_name, data_type)) filter (data_type = 'DATE' or data_type like 'TIMESTAMP%')
             from information_schema.columns inner join information_schema.tables using (table_schema, table_name)
             where table_schema in ('core', 'reporting') and table_type = 'BASE TABLE'
             group by all having list_contains(list(column_name), 'usage_date')
@@ -133,9 +133,12 @@ def stretch_history(folder: str, days: str) -> int:
         ).fetchall()
         for schema, table, moved in tables:
             con.execute(f"delete from {schema}.{table} where usage_date < ?", [FIRST_DAY])
-            earlier = ", ".join(f"{column} - to_days(7 * week.range)::interval as {column}" for column in moved)
+            earlier = ", ".join(
+                f"cast({column} - to_days(cast(7 * week.range as integer)) as {kind}) as {column}"
+                for column, kind in moved
+            )
             (added,) = con.execute(
-                f"insert into {schema}.{table} by name select * replace ({earlier}) exclude (range)"
+                f"insert into {schema}.{table} by name select * exclude (range) replace ({earlier})"
                 f" from {schema}.{table}, range(1, {copies + 1}) as week"
                 " where usage_date between $first and $first + 6",
                 {"first": FIRST_DAY},
