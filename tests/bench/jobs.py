@@ -134,12 +134,12 @@ def stretch_history(folder: str, days: str) -> int:
         for schema, table, moved in tables:
             con.execute(f"delete from {schema}.{table} where usage_date < ?", [FIRST_DAY])
             earlier = ", ".join(
-                f"cast({column} - to_days(cast(7 * week.range as integer)) as {kind}) as {column}"
+                f"cast(facts.{column} - to_days(cast(7 * week.range as integer)) as {kind}) as {column}"
                 for column, kind in moved
             )
             (added,) = con.execute(
-                f"insert into {schema}.{table} by name select * exclude (range) replace ({earlier})"
-                f" from {schema}.{table}, range(1, {copies + 1}) as week"
+                f"insert into {schema}.{table} by name select facts.* replace ({earlier})"
+                f" from {schema}.{table} as facts cross join range(1, {copies + 1}) as week"
                 " where usage_date between $first and $first + 6",
                 {"first": FIRST_DAY},
             ).fetchone()
