@@ -42,7 +42,7 @@ def bench_growth(folder: Path) -> Section:
 
 
 def bench_history(folder: Path) -> Section:
-    """The eighth day, after a week and after a year. Models alone: what was copied ties to no bill, as tests would say."""
+    """The eighth day, after a week and after a year. Models alone: tests would say that copied facts tie to no bill."""
     section = Section()
     place = land_world(folder, SMALL, Section())
     forget_warehouse(place)
