@@ -15,6 +15,7 @@ from orchestration.workspace import Workspace
 from tests.bench.measuring import HEADER, Measured, Section, measure_command
 from tests.dagster.web_interface import WebInterface
 
+APPORTION = Path(sys.executable).with_name("apportion")
 DAYS = 30
 MONTH = Window(FIRST_DAY, FIRST_DAY + timedelta(days=DAYS))
 DAY = Window(FIRST_DAY + timedelta(days=14), FIRST_DAY + timedelta(days=15))
@@ -25,8 +26,7 @@ def bench_latency(folder: Path) -> Section:
     workspace = Workspace.locate(data=folder / "demo")
 
     def apportion(name: str, *arguments: object) -> Measured:
-        command = [sys.executable, "-m", "orchestration.cli", *arguments]
-        return measure_command(name, command, workspace.environment())
+        return measure_command(name, [APPORTION, *arguments], workspace.environment())
 
     def run(name: str, window: Window) -> Measured:
         return apportion(name, "run", "--from", window.start, "--to", window.end)
