@@ -1,4 +1,5 @@
-"""Running dbt inside this process, warm: one call per window of days, with the parsed project kept on disk.
+"""Running dbt inside this process, warm: one call per window of days (several for a long one of a large cluster), with
+the parsed project kept on disk.
 
 A cold `dbt` spends six seconds importing and parsing before it does anything; here the parsed manifest is kept
 beside the workspace and read back in half a second, until a file of the project changes.
@@ -18,12 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.errors import ApportionError
-from orchestration.landing.days import ensure_schema_files, is_alive
+from orchestration.landing.days import ensure_schema_files, is_alive, landed_bytes
 from orchestration.seeds import SHOWN, content_hash, require_files, require_readable
 from orchestration.warehouse.settings import VARIABLES
 from orchestration.workspace import BIGQUERY, DUCKDB, PROJECT_ROOT, Workspace
 
 EventCallback = Callable[[Any], None]
+
+MOST_TELEMETRY_AT_ONCE = 300_000_000
+"""Bytes of landed samples, a little more than a week of 2,000 GPUs at 30 s. Beyond, sorting and joining outgrow the
+memory that the warehouse may take, and each day costs more than it would among fewer."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,17 @@ _QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json")
 
 
 def build_arguments(
-    window: Window | None, select: str | None = None, tests: bool = True, scenario: str = ""
+    window: Window | None, select: str | None = None, tests: bool = True, scenario: str = "", exclude: str | None = None
 ) -> list[str]:
-    """The arguments of the one `dbt build` that a window needs. Pure, so that it can be tested alone."""
+    """The arguments of one `dbt build`. Pure, so that it can be tested alone."""
     arguments = [*_QUIET, "build"]
     if window:
         days = {"window_start": window.start.isoformat(), "window_end": window.end.isoformat()}
         arguments += ["--vars", json.dumps(days | ({"scenario": scenario} if scenario else {}))]
     if select:
         arguments += ["--select", *select.split()]
+    if exclude:
+        arguments += ["--exclude", *exclude.split()]
     # Unit tests explain models and read no data; they belong to the test suite, not to every run.
     arguments += ["--exclude-resource-type", "unit_test", *([] if tests else ["test"])]
     return arguments
@@ -98,8 +105,7 @@ def build(
         check_seeds(workspace)
     else:
         require_readable(workspace.seeds)
-    result = invoke(workspace, build_arguments(window, select, tests, workspace.scenario), on_event, warehouse)
-    results = list(getattr(result.result, "results", None) or [])
+    result, results = build_portions(workspace, window, select, tests, warehouse, on_event)
     if not result.success:
         raise failure(workspace, result, results, warehouse)
     if not results:
@@ -108,6 +114,46 @@ def build(
             "check the names after --select: tags and fqn: selectors do not depend on the working directory",
         )
     return DbtRun(results)
+
+
+def build_portions(
+    workspace: Workspace,
+    window: Window | None,
+    select: str | None = None,
+    tests: bool = True,
+    warehouse: Path | None = None,
+    on_event: EventCallback | None = None,
+) -> tuple[Any, list[Any]]:
+    """Builds a window, in one dbt call unless its telemetry is too much for that; stops at the first that fails.
+
+    Returns dbt's last result, and that of every node with the time that it took in all. A report that reads whole
+    months waits for the last portion of its month.
+    """
+    windows: list[Window | None] = [*portions(workspace, window)] if window else [None]
+    results: dict[str, Any] = {}
+    for portion, following in zip(windows, [*windows[1:], None], strict=True):
+        waits = portion and following and (portion.start.replace(day=1) == following.start.replace(day=1))
+        arguments = build_arguments(portion, select, tests, workspace.scenario, "tag:monthly" if waits else None)
+        result = invoke(workspace, arguments, on_event, warehouse)
+        for one in getattr(result.result, "results", None) or []:
+            if earlier := results.pop(one.node.unique_id, None):
+                one.execution_time += earlier.execution_time
+            results[one.node.unique_id] = one
+        if not result.success:
+            break
+    return result, list(results.values())
+
+
+def portions(workspace: Workspace, window: Window) -> Iterator[Window]:
+    """The window as stretches of days that one machine builds at once."""
+    start, held = window.start, 0
+    for day in window if workspace.target == DUCKDB else ():
+        size = landed_bytes(workspace.data, "gpu_samples", day)
+        if day > start and held + size > MOST_TELEMETRY_AT_ONCE:
+            yield Window(start, day)
+            start, held = day, 0
+        held += size
+    yield Window(start, window.end)
 
 
 def check_seeds(workspace: Workspace, on_event: EventCallback | None = None) -> None:

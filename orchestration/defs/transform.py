@@ -1,4 +1,4 @@
-"""The dbt project as assets: one op, one dbt call for a whole range of days.
+"""The dbt project as assets: one op for a whole range of days.
 
 The op always builds everything that a window needs and reports what was asked for. Building a lone fact would
 read the scratch tables of another window.
@@ -14,7 +14,7 @@ from dagster_dbt.asset_utils import get_asset_check_key_for_test
 
 from orchestration import progress
 from orchestration.connectors import feeds
-from orchestration.dbt import SeedsRefused, Window, build_arguments, check_seeds, failure, invoke, prepare
+from orchestration.dbt import SeedsRefused, Window, build_portions, check_seeds, failure, prepare
 from orchestration.defs.raw import OWNERS, WAREHOUSE_POOL, raw_key
 from orchestration.landing.days import forget_undeclared
 from orchestration.ledger.landed import land_ledger
@@ -96,8 +96,6 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
     def models(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
         sign(context)
         window = window_of(context.run.tags)
-        # Without days, nothing that keeps days was asked for: the project's own window is empty, and no day changes.
-        arguments = build_arguments(window)
         try:
             with workspace.writing():
                 check_seeds(workspace, on_event=_watch("checking the policy"))
@@ -106,8 +104,9 @@ def model_assets(workspace: Workspace, sources: Sequence[Source]) -> dg.AssetsDe
                 if window:
                     require_reason(workspace, window, context.run.tags.get(RUN_TAG))
                     receive(workspace, window, progress.say)
-                result = invoke(workspace, arguments, on_event=_watch("building models and checking laws"))
-                results = list(getattr(result.result, "results", None) or [])
+                # Without days, nothing that keeps days was asked for: the project's own window is empty.
+                watch = _watch("building models and checking laws")
+                result, results = build_portions(workspace, window, on_event=watch)
                 totals = _totals(workspace, manifest, window) if window and result.success else {}
         except SeedsRefused as refused:
             yield from reported(context, refused.tests, {})

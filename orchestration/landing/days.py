@@ -29,6 +29,10 @@ def day_file(data_dir: Path, table: str, day: date, source: str) -> Path:
     return folder(data_dir, table, day) / f"{source}.parquet"
 
 
+def landed_bytes(data_dir: Path, table: str, day: date) -> int:
+    return sum(file.stat().st_size for file in folder(data_dir, table, day).glob("*.parquet"))
+
+
 def write_day(con: duckdb.DuckDBPyConnection, target: Path, select: str) -> int:
     """Replaces a day by the rows of a SELECT; returns the size of the file."""
     beside = _beside(target)

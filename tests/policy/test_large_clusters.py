@@ -88,12 +88,12 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
         models["int_job_usage_hours"],
         {
             "int_job_node_hours": [
-                {**place, "job_key": "j", "part_id": "j", "part_key": "j", "team_id": "a", "gpu_device_ms": sampled}
+                {**place, "job_key": "j", "part_id": "j", "part_number": 1, "team_id": "a", "gpu_device_ms": sampled}
                 | {f"{name}_held": held[name] for name in ("gpu", "cpu", "memory")}
             ],
             "int_energy": [{**place, "job_key": "j", "cause": "used", "is_measured": True, "weight": held["energy"]}],
             "int_activity_hours": [
-                {**place, "part_key": "j", "sm_sampled_ms": sampled, "sm_millipercent_ms": sampled * 100_000}
+                {**place, "part_number": 1, "sm_sampled_ms": sampled, "sm_millipercent_ms": sampled * 100_000}
             ],
             "int_job_presence": [{**SLOT, "job_key": "j", "start_ms": 0, "end_ms": HOUR_MS}],
             "int_job_classes": [{**DAY, "job_key": "j", "workload_class": "pretraining"}],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration import dbt
 from orchestration.dbt import Window
 from orchestration.workspace import Workspace
 from tests.warehouses import DEMO, Tables, copy_of, land_and_build, tables_of
@@ -32,6 +33,16 @@ def test_days_run_one_by_one_in_any_order_give_the_same_tables_as_their_range(
     fresh = copy_of(demo, tmp_path)
     for place in (2, 0, 1):
         land_and_build(fresh, DAYS[place])
+    assert tables_of(fresh.warehouse).differences(at_once) == []
+
+
+def test_a_range_too_large_for_one_build_gives_the_same_tables_in_portions(
+    demo: Workspace, at_once: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = copy_of(demo, tmp_path)
+    monkeypatch.setattr(dbt, "MOST_TELEMETRY_AT_ONCE", 1)
+    land_and_build(fresh, DEMO)
+    assert list(dbt.portions(fresh, DEMO)) == DAYS
     assert tables_of(fresh.warehouse).differences(at_once) == []
 
 

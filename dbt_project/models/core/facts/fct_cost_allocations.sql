@@ -19,7 +19,8 @@ billed as (
             component,
             currency,
             case when cost_status = 'final' then '2 final' else '1 provisional' end as cost_status
-        from {{ ref('int_billed_costs') }}
+        from {{ ref('fct_billed_costs') }}
+        where {{ in_window('usage_date') }}
     ) as statuses
     group by usage_date, pool_id, component, currency
 ),

@@ -123,22 +123,17 @@ explained as (
             else explanation
         end
 {%- endset %}
+{%- set key = [
+    'usage_date', 'pool_id', 'component', 'currency', 'team_id', 'project_id', 'user_name', 'job_key', 'allocation_kind',
+    'idle_cause',
+] %}
 {#- What a job holds and what it pays of a pool's idle cost was added up before: one row per job, cause and policy row. -#}
 {%- set is_of_job = "job_key is not null and allocation_kind in ('direct', 'idle') and is_hourly" %}
 
 -- Several bill lines of one pool and component can reach the same payer for different reasons (owned, and by use).
 final as (
     select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        allocation_kind,
-        idle_cause,
+        {{ key | join(', ') }},
         coalesce(policy_row, allocation_policy_row) as policy_row,
         counterparty_team_id,
         driver,
@@ -150,16 +145,7 @@ final as (
     where {{ is_of_job }}
     union all
     select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        allocation_kind,
-        idle_cause,
+        {{ key | join(', ') }},
         coalesce(policy_row, allocation_policy_row) as policy_row,
         counterparty_team_id,
         max(driver) as driver,
@@ -170,8 +156,9 @@ final as (
     from explained
     where not ({{ is_of_job }})
     group by
-        usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, allocation_kind, idle_cause,
-        coalesce(policy_row, allocation_policy_row), counterparty_team_id,
+        {{ key | join(', ') }},
+        coalesce(policy_row, allocation_policy_row),
+        counterparty_team_id,
         -- A team can lend in one hour and borrow in another: what it gets and what it pays stay apart.
         case when allocation_kind = 'burst' then explanation end
 )

@@ -32,7 +32,7 @@ select
     sum(case when samples.{{ gauge }}_millipercent is not null then samples.interval_ms else 0 end) as {{ gauge }}_sampled_ms,
     sum(samples.{{ gauge }}_millipercent * samples.interval_ms) as {{ gauge }}_millipercent_ms,
     {%- endfor %}
-    job_parts.part_key
+    job_parts.part_number
 from {{ ref('stg_telemetry__gpu_samples') }} as samples
 inner join stay_hours
     on
@@ -50,4 +50,4 @@ inner join job_parts
         and samples.sampled_ms >= job_parts.part_start_ms
         and samples.sampled_ms < job_parts.part_end_ms
 group by
-    stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, job_parts.part_key
+    stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, job_parts.part_number

@@ -32,8 +32,6 @@ broken_hours as (
         sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as power_sampled_ms,
         coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as power_microjoules,
         sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as counter_sampled_ms,
-        min(case when samples.energy_counter_mj is not null then samples.sampled_ms end) as counter_first_ms,
-        max(case when samples.energy_counter_mj is not null then samples.sampled_ms end) as counter_last_ms,
         min(samples.energy_counter_mj) as counter_least_mj,
         max(samples.energy_counter_mj) as counter_greatest_mj,
         min({{ reading }}) as counter_first,
@@ -89,6 +87,14 @@ gpus as (
     select * from in_broken_hours
 ),
 
+read as (
+    select
+        *,
+        cast({{ floor_divide('counter_first', instant_weight) }} as int64) as counter_first_ms,
+        cast({{ floor_divide('counter_last', instant_weight) }} as int64) as counter_last_ms
+    from gpus
+),
+
 metered as (
     select
         *,
@@ -100,7 +106,7 @@ metered as (
             and counter_last_ms - counter_first_ms <= counter_sampled_ms,
             false
         ) as is_metered
-    from gpus
+    from read
 ),
 
 measured as (

@@ -44,9 +44,12 @@ own_parts as (
         {%- for amount, of_line in [
             ('list_cost', 'timed.list_cost'), ('billed_cost', 'timed.billed_cost'), ('effective_cost', 'timed.own_effective_cost'),
         ] %}
-        {{ share(of_line, 'timed.part_end_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
-        - {{ share(of_line, 'timed.part_start_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
-            as {{ amount }},
+        case
+            when timed.part_start_ms = timed.spread_start_ms and timed.part_end_ms = timed.spread_end_ms then {{ of_line }}
+            else
+                {{ share(of_line, 'timed.part_end_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
+                - {{ share(of_line, 'timed.part_start_ms - timed.spread_start_ms', 'timed.spread_end_ms - timed.spread_start_ms') }}
+        end as {{ amount }},
         {%- endfor %}
         timed.billed_cost as line_billed_cost
     from timed

@@ -14,20 +14,18 @@ with job_hours as (
     select
         usage_date,
         hour_ms,
-        cluster_id,
-        partition_name,
         pool_id,
-        team_id,
-        project_id,
-        user_name,
         job_key,
+        {%- for column in ['cluster_id', 'partition_name', 'team_id', 'project_id', 'user_name'] %}
+        any_value({{ column }}) as {{ column }},
+        {%- endfor %}
         {%- for quantity, weight in hourly_drivers.values() %}
         sum({{ quantity }}) as {{ quantity }},
         sum({{ weight }}) as {{ weight }},
         {%- endfor %}
         max(case when is_energy_measured then 1 else 0 end) = 1 as is_energy_measured
     from {{ ref('int_job_usage_hours') }}
-    group by usage_date, hour_ms, cluster_id, partition_name, pool_id, team_id, project_id, user_name, job_key
+    group by usage_date, hour_ms, pool_id, job_key
 ),
 
 job_parts as (
@@ -227,10 +225,9 @@ final as (
         user_name,
         job_key,
         is_measured,
-        sum(quantity) as quantity,
-        sum(weight) as weight
+        quantity,
+        weight
     from hourly
-    group by 1, 2, 3, 4, 5, 6, 7, 8, 9
     union all
     select
         usage_date,

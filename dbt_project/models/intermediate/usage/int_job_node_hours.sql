@@ -1,6 +1,6 @@
 -- grain: one row per part of a job run, node, hour and stretch of it in one pool: resource-time held
 -- Time on a node that the inventory lacks joins the pool of the job's partition, else `unmapped`.
-{%- set node_hour = ['usage_date', 'part_key', 'node_name', 'hour_ms'] %}
+{%- set node_hour = ['usage_date', 'part_number', 'node_name', 'hour_ms'] %}
 
 with job_parts as (
     select * from {{ ref('int_job_parts') }}
@@ -31,7 +31,7 @@ hours as (
         job_nodes.cluster_id,
         job_nodes.job_key,
         job_parts.part_id,
-        job_nodes.part_key,
+        job_nodes.part_number,
         job_nodes.node_name,
         job_nodes.gpu_units,
         job_nodes.cpu_millicores,
@@ -50,14 +50,14 @@ hours as (
     inner join job_parts
         on
             job_nodes.usage_date = job_parts.usage_date
-            and job_nodes.part_key = job_parts.part_key
+            and job_nodes.part_number = job_parts.part_number
     {{ cross_join_series(hour_start_ms('job_parts.part_start_ms'), 'job_parts.part_end_ms', 3600000, 'hour_ms') }}
 ),
 
 in_inventory as (
     select
         hours.usage_date,
-        hours.part_key,
+        hours.part_number,
         hours.node_name,
         hours.hour_ms,
         inventory.pool_id,
@@ -171,7 +171,7 @@ final as (
         placed.is_in_inventory,
         hours.job_key,
         hours.part_id,
-        placed.part_key,
+        placed.part_number,
         hours.payer_partition_name as partition_name,
         hours.team_id,
         hours.project_id,

@@ -85,7 +85,7 @@ final as (
         job_parts.usage_date,
         job_parts.cluster_id,
         job_parts.job_key,
-        job_parts.part_key,
+        job_parts.part_number,
         {%- for resource in resources %}
         {%- set before = '(running.running_' ~ resource ~ ' - running.' ~ resource ~ ')' %}
         cast(

@@ -17,8 +17,8 @@ payers as (
 payer_subjects as (
     select
         jobs.*,
-        -- A pod that is made anew keeps its name; its start tells the two apart.
-        {{ key_of(['jobs.job_key', 'jobs.part_id', 'jobs.start_ms']) }} as part_key,
+        -- A pod that is made anew keeps its name; its start tells the two apart. Good for this run alone.
+        row_number() over (order by jobs.usage_date, jobs.job_key, jobs.part_id, jobs.start_ms) as part_number,
         first_value(
             {{ payer_subject_key('jobs.cluster_id', 'jobs.account', 'jobs.user_name', 'jobs.namespace', labels='jobs.labels') }}
         ) {{ of_first_part }} as subject_key,

@@ -2,6 +2,7 @@
 -- The weight of a component is what its used cost follows: what was held, the time present (on the first node's row,
 -- so that sums are right), or what was held times the weight of the workload class.
 {%- set node_hour = ['usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
+{%- set of_job = ['partition_name', 'team_id', 'project_id', 'user_name'] %}
 {%- set job_hour = 'partition by jobs.usage_date, jobs.hour_ms, jobs.pool_id, jobs.job_key' %}
 {%- set policy_columns = ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %}
 {%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
@@ -64,13 +65,10 @@ policies as (
 parts as (
     select
         {{ node_hour | join(', ') }},
-        job_key,
-        part_id,
-        part_key,
-        partition_name,
-        team_id,
-        project_id,
-        user_name,
+        part_number,
+        {%- for column in ['job_key', 'part_id'] + of_job %}
+        any_value({{ column }}) as {{ column }},
+        {%- endfor %}
         max(gpu_model) as gpu_model,
         sum(held_ms) as held_ms,
         sum(gpu_device_ms) as gpu_device_ms,
@@ -78,17 +76,16 @@ parts as (
         sum(cpu_held) as cpu_held,
         sum(memory_held) as memory_held
     from job_node_hours
-    group by {{ node_hour | join(', ') }}, job_key, part_id, part_key, partition_name, team_id, project_id, user_name
+    group by {{ node_hour | join(', ') }}, part_number
 ),
 
 jobs as (
     select
         {{ qualified('parts', node_hour) }},
         parts.job_key,
-        parts.partition_name,
-        parts.team_id,
-        parts.project_id,
-        parts.user_name,
+        {%- for column in of_job %}
+        any_value(parts.{{ column }}) as {{ column }},
+        {%- endfor %}
         max(parts.gpu_model) as gpu_model,
         max(parts.held_ms) as held_ms,
         sum(parts.gpu_device_ms) as gpu_device_ms,
@@ -103,8 +100,8 @@ jobs as (
         sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
     from parts
     left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
-    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_key = activity.part_key
-    group by {{ qualified('parts', node_hour) }}, parts.job_key, parts.partition_name, parts.team_id, parts.project_id, parts.user_name
+    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_number = activity.part_number
+    group by {{ qualified('parts', node_hour) }}, parts.job_key
 ),
 
 described as (
