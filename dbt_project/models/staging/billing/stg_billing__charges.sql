@@ -40,5 +40,5 @@ select
     {{ milliseconds('charge_end_at') }} as charge_end_ms,
     {{ milliseconds('coalesce(commitment_start_at, charge_start_at)') }} as commitment_start_ms,
     {{ milliseconds('coalesce(commitment_end_at, charge_end_at)') }} as commitment_end_ms
-from {{ source('landing', 'charges') }}
+from {{ landed('charges') }}
 where {{ in_window('date') }}

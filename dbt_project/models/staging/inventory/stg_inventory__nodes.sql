@@ -15,5 +15,5 @@ select
     {{ utc_timestamp('valid_to_at') }} as valid_to_at,
     {{ milliseconds('valid_from_at') }} as start_ms,
     coalesce({{ milliseconds('valid_to_at') }}, {{ day_start_ms('date') }} + 86400000) as end_ms
-from {{ source('landing', 'node_inventory') }}
+from {{ landed('node_inventory') }}
 where {{ in_window('date') }}

@@ -6,5 +6,5 @@ select
     {{ adapter.quote('rows') }} as row_count,
     quarantined as quarantined_count,
     content_hash
-from {{ source('landing', 'landings') }}
+from {{ landed('landings') }}
 where {{ in_window('date') }}

@@ -7,5 +7,5 @@ select
     seats,
     {{ milliseconds('checked_out_at') }} as start_ms,
     {{ milliseconds('coalesce(checked_in_at, as_of_at)') }} as end_ms
-from {{ source('landing', 'license_usage') }}
+from {{ landed('license_usage') }}
 where {{ in_window('date') }}

@@ -4,5 +4,5 @@ select
     cluster_id,
     account,
     parent_account
-from {{ source('landing', 'account_tree') }}
+from {{ landed('account_tree') }}
 where {{ in_window('date') }}

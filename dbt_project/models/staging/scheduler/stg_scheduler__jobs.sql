@@ -32,5 +32,5 @@ select
     {{ utc_timestamp('coalesce(end_at, as_of_at)') }} as end_at,
     {{ milliseconds('start_at') }} as start_ms,
     greatest({{ milliseconds('coalesce(end_at, as_of_at)') }}, {{ milliseconds('start_at') }}) as end_ms
-from {{ source('landing', 'jobs') }}
+from {{ landed('jobs') }}
 where {{ in_window('date') }}

@@ -7,5 +7,5 @@ select
     reason,
     {{ milliseconds('start_at') }} as start_ms,
     {{ milliseconds('coalesce(end_at, as_of_at)') }} as end_ms
-from {{ source('landing', 'node_events') }}
+from {{ landed('node_events') }}
 where {{ in_window('date') }}

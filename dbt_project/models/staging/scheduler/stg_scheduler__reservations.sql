@@ -8,5 +8,5 @@ select
     users,
     {{ milliseconds('start_at') }} as start_ms,
     {{ milliseconds('end_at') }} as end_ms
-from {{ source('landing', 'reservations') }}
+from {{ landed('reservations') }}
 where {{ in_window('date') }}

@@ -8,5 +8,5 @@ select
     stored_bytes,
     {{ milliseconds('valid_from_at') }} as start_ms,
     {{ milliseconds('valid_to_at') }} as end_ms
-from {{ source('landing', 'storage_usage') }}
+from {{ landed('storage_usage') }}
 where {{ in_window('date') }}
