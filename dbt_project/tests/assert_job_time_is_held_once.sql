@@ -33,12 +33,13 @@ recorded as (
 
 held_time as (
     select
-        usage_date,
-        job_key,
-        sum(held_ms) as node_ms
-    from {{ ref('int_job_node_hours') }}
-    where {{ in_window('usage_date') }}
-    group by usage_date, job_key
+        payers.usage_date,
+        payers.job_key,
+        sum(node_hours.held_ms) as node_ms
+    from {{ ref('int_job_node_hours') }} as node_hours
+    inner join {{ ref('int_job_payers') }} as payers on node_hours.job_number = payers.job_number
+    where {{ in_window('payers.usage_date') }}
+    group by payers.usage_date, payers.job_key
 ),
 
 held as (

@@ -5,7 +5,7 @@ with sampled as (
         job_hours.hour_ms,
         job_hours.node_name,
         job_hours.pool_id,
-        job_hours.job_key
+        payers.job_key
     from {{ ref('int_gpu_hours') }} as gpu_hours
     inner join {{ ref('int_job_node_hours') }} as job_hours
         on
@@ -14,6 +14,7 @@ with sampled as (
             and gpu_hours.node_name = job_hours.node_name
             and gpu_hours.pool_id = job_hours.pool_id
             and gpu_hours.part_id = job_hours.part_id
+    inner join {{ ref('int_job_payers') }} as payers on job_hours.job_number = payers.job_number
     where {{ in_window('gpu_hours.usage_date') }} and gpu_hours.busy_sampled_ms > 0
 ),
 

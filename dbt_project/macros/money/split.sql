@@ -14,15 +14,26 @@
     {%- set weighted -%}
     select
         parts.*,
-        sum(greatest(parts.{{ weight }}, 0)) over (
-            partition by {{ qualified("parts", by) }}
-            order by {{ qualified("parts", order_by, " nulls first") }}
-            rows between unbounded preceding and current row
-        ) as running_weight,
-        sum(greatest(parts.{{ weight }}, 0)) over (partition by {{ qualified("parts", by) }}) as total_weight
+        {{ running_and_total(weight, by, order_by) }}
     from {{ relation }} as parts
     {%- endset -%}
-    {{ return(adapter.dispatch("parts_of_each", "apportion")(weighted, amounts, weight, scale)) }}
+    {%- set pieces = [] -%}
+    {%- for amount in amounts -%}
+        {%- do pieces.append(dict(
+            part=amount ~ "_part", amount=amount, weight=weight, running="running_weight", total="total_weight"
+        )) -%}
+    {%- endfor -%}
+    {{ return(parts_of_each(weighted, pieces, scale)) }}
+{%- endmacro %}
+
+{# The running and the total sum of a weight of `parts`; a negative weight counts as 0. #}
+{% macro running_and_total(weight, by, order_by, running="running_weight", total="total_weight") -%}
+    sum(greatest(parts.{{ weight }}, 0)) over (
+        partition by {{ qualified("parts", by) }}
+        order by {{ qualified("parts", order_by, " nulls first") }}
+        rows between unbounded preceding and current row
+    ) as {{ running }},
+    sum(greatest(parts.{{ weight }}, 0)) over (partition by {{ qualified("parts", by) }}) as {{ total }}
 {%- endmacro %}
 
 {# What a weight gets of an amount: the difference of two neighbouring rounded running shares. #}
@@ -31,13 +42,21 @@
     - {{ share(amount, "(" ~ running ~ " - greatest(" ~ weight ~ ", 0))", total, scale) }}
 {%- endmacro %}
 
-{# The relation `weighted`, which has running and total weights, plus the part of each amount. #}
-{% macro default__parts_of_each(weighted, amounts, weight, scale) -%}
+{#
+    The relation `weighted` (a query) plus a column for each piece: the name of the `part` and the columns that hold its
+    `amount`, its `weight`, and the `running` and `total` sum of the weights.
+#}
+{% macro parts_of_each(weighted, pieces, scale=9) -%}
+    {{ return(adapter.dispatch("parts_of_each", "apportion")(weighted, pieces, scale)) }}
+{%- endmacro %}
+
+{% macro default__parts_of_each(weighted, pieces, scale) -%}
     select
         weighted.*,
-        {%- for amount in amounts %}
-        {{ part_of("weighted." ~ amount, "weighted." ~ weight, "weighted.running_weight", "weighted.total_weight", scale) }}
-            as {{ amount }}_part{{ "," if not loop.last }}
+        {%- for piece in pieces %}
+        {{ part_of(
+            "weighted." ~ piece.amount, "weighted." ~ piece.weight, "weighted." ~ piece.running, "weighted." ~ piece.total, scale
+        ) }} as {{ piece.part }}{{ "," if not loop.last }}
         {%- endfor %}
     from ({{ weighted }}) as weighted
 {%- endmacro %}
@@ -47,65 +66,70 @@
     has at most fifteen digits: floating point is then at most one beside it, and multiplying back shows by how much. Each
     step is a query of its own, because DuckDB would work out an expression again wherever it is written.
 #}
-{% macro duckdb__parts_of_each(weighted, amounts, weight, scale) -%}
+{% macro duckdb__parts_of_each(weighted, pieces, scale) -%}
     {%- set ends = ["running", "before"] -%}
     select
         * exclude (
-            before_weight
-            {%- for amount in amounts %}, {{ amount }}_units
-            {%- for end in ends %}, {{ amount }}_{{ end }}, {{ amount }}_{{ end }}_rest{% endfor %}
+            {%- for piece in pieces %}
+            {%- set p = piece.part %}
+            {{ p }}_units, {{ p }}_before_weight
+            {%- for end in ends %}, {{ p }}_{{ end }}, {{ p }}_{{ end }}_rest{% endfor %}{{ "," if not loop.last }}
             {%- endfor %}
         ),
-        {%- for amount in amounts %}
+        {%- for piece in pieces %}
+        {%- set p = piece.part %}
         case
-            when {{ amount }}_units is null
-                then {{ part_of(amount, weight, "running_weight", "total_weight", scale) }}
+            when {{ p }}_units is null
+                then {{ part_of(piece.amount, piece.weight, piece.running, piece.total, scale) }}
             {%- set part %}
             {%- for end in ends %}
-                {{ "- (" if loop.last }}{{ amount }}_{{ end }}
-                + cast({{ amount }}_{{ end }}_rest >= total_weight as integer)
-                - cast({{ amount }}_{{ end }}_rest < -total_weight as integer){{ ")" if loop.last }}
+                {{ "- (" if loop.last }}{{ p }}_{{ end }}
+                + cast({{ p }}_{{ end }}_rest >= {{ piece.total }} as integer)
+                - cast({{ p }}_{{ end }}_rest < -{{ piece.total }} as integer){{ ")" if loop.last }}
             {%- endfor %}
             {%- endset %}
             {%- if scale == 9 %}
-            else cast(cast(sign({{ amount }}) * ({{ part }}) as decimal(38, 0)) * 0.000000001 as decimal(38, 9))
+            else cast(cast(sign({{ piece.amount }}) * ({{ part }}) as decimal(38, 0)) * 0.000000001 as decimal(38, 9))
             {%- else %}
             else cast({{ part }} as hugeint)
             {%- endif %}
-        end as {{ amount }}_part{{ "," if not loop.last }}
+        end as {{ p }}{{ "," if not loop.last }}
         {%- endfor %}
     from (
         select
             *
-            {%- for amount in amounts %}
-            {%- for end in ends %},
-            2 * ({{ amount }}_units * {{ end }}_weight - {{ amount }}_{{ end }} * total_weight) as {{ amount }}_{{ end }}_rest
-            {%- endfor %}
+            {%- for piece in pieces %}
+            {%- set p = piece.part %},
+            2 * ({{ p }}_units * {{ piece.running }} - {{ p }}_running * {{ piece.total }}) as {{ p }}_running_rest,
+            2 * ({{ p }}_units * {{ p }}_before_weight - {{ p }}_before * {{ piece.total }}) as {{ p }}_before_rest
             {%- endfor %}
         from (
             select
                 *
-                {%- for amount in amounts %}
-                {%- for end in ends %},
+                {%- for piece in pieces %}
+                {%- for end, weight in {"running": piece.running, "before": piece.part ~ "_before_weight"}.items() %},
                 cast(
-                    round(cast({{ amount }}_units as double) * cast({{ end }}_weight as double) / cast(total_weight as double))
-                    as hugeint
-                ) as {{ amount }}_{{ end }}
+                    round(
+                        cast({{ piece.part }}_units as double) * cast({{ weight }} as double)
+                        / cast({{ piece.total }} as double)
+                    ) as hugeint
+                ) as {{ piece.part }}_{{ end }}
                 {%- endfor %}
                 {%- endfor %}
             from (
                 select
-                    *,
-                    running_weight - greatest({{ weight }}, 0) as before_weight
-                    {%- for amount in amounts %},
+                    *
+                    {%- for piece in pieces %},
+                    {{ piece.running }} - greatest({{ piece.weight }}, 0) as {{ piece.part }}_before_weight,
                     case
-                        when total_weight <= 0 or total_weight >= 1000000000000000000 then null
+                        when {{ piece.total }} <= 0 or {{ piece.total }} >= 1000000000000000000 then null
                         {%- if scale == 9 %}
-                        when abs({{ amount }}) < 1000000 then cast(round(cast(abs({{ amount }}) as double) * 1e9) as hugeint)
+                        when abs({{ piece.amount }}) < 1000000
+                            then cast(round(cast(abs({{ piece.amount }}) as double) * 1e9) as hugeint)
                         {%- else %}
-                        when {{ amount }} >= 0 and {{ amount }} < 1000000000000000 then cast({{ amount }} as hugeint)
+                        when {{ piece.amount }} >= 0 and {{ piece.amount }} < 1000000000000000 then cast({{ piece.amount }} as hugeint)
                         {%- endif %}
-                    end as {{ amount }}_units
+                    end as {{ piece.part }}_units
                     {%- endfor %}
                 from ({{ weighted }})
             )

@@ -31,10 +31,10 @@ days as (
 
 -- Where no power was measured, energy follows GPU time, and that is no number of kilowatt-hours.
 metered_pools as (
-    select distinct
+    select
         usage_date,
         pool_id
-    from {{ ref('int_energy') }}
+    from {{ ref('int_energy_rates') }}
     where is_measured
 )
 

@@ -20,7 +20,7 @@ team_ancestors as (
 ),
 
 job_classes as (
-    select * from {{ ref('int_job_classes') }}
+    select * from {{ ref('int_job_payers') }}
 ),
 
 books as (

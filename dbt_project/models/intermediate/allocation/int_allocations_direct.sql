@@ -1,15 +1,38 @@
 -- grain: one row per UTC day, pool, hourly component, currency and job: its direct cost
+{%- set components = {
+    'gpu': ['gpu_seconds', 'gpu_held'],
+    'cpu': ['cpu_core_seconds', 'cpu_held'],
+    'memory': ['memory_gib_seconds', 'memory_held'],
+    'energy': ['kwh', 'energy'],
+} %}
+
+with costs as (
+    select
+        costs.*,
+        payers.team_id,
+        payers.project_id,
+        payers.user_name,
+        payers.job_key
+    from {{ ref('int_job_pool_day_costs') }} as costs
+    inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number
+)
+
+{%- for component, (driver, quantity) in components.items() %}
 select
     usage_date,
     pool_id,
-    component,
+    '{{ component }}' as component,
     currency,
     team_id,
     project_id,
     user_name,
     job_key,
-    driver,
-    sum(quantity) as quantity,
-    cast(sum(amount) as numeric(38, 9)) as amount
-from {{ ref('int_job_hour_costs') }}
-group by usage_date, pool_id, component, currency, team_id, project_id, user_name, job_key, driver
+    '{{ driver }}' as driver,
+    {{ quantity }} as quantity,
+    {{ component }}_cost as amount
+from costs
+where {{ component }}_cost is not null
+{%- if not loop.last %}
+union all
+{%- endif %}
+{%- endfor %}

@@ -4,7 +4,21 @@
 {%- set pool_cost = ['usage_date', 'pool_id', 'component', 'currency'] %}
 
 with uncapped as (
-    select * from {{ ref('int_idle_uncapped') }}
+    select
+        uncapped.usage_date,
+        uncapped.pool_id,
+        uncapped.component,
+        uncapped.currency,
+        uncapped.idle_cause,
+        coalesce(payers.team_id, uncapped.team_id) as team_id,
+        payers.project_id,
+        payers.user_name,
+        payers.job_key,
+        uncapped.policy_row,
+        uncapped.reason,
+        uncapped.amount
+    from {{ ref('int_idle_uncapped') }} as uncapped
+    left join {{ ref('int_job_payers') }} as payers on uncapped.job_number = payers.job_number
 ),
 
 ceilings as (

@@ -1,6 +1,7 @@
 -- grain: one row per UTC day, pool, hourly component, currency, idle cause and payer, before the ceiling
--- Rules whose weights are the day's split the day's sum once; the others split each hour.
-{%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
+-- Rules whose weights are the day's split the day's sum once; the others split each hour. Payers are job runs by their number,
+-- or teams; the weights come with their running and total sums.
+{%- set payer = ['team_id', 'job_number'] %}
 {%- set amount_key = ['usage_date', 'paid_hour_ms', 'pool_id', 'component', 'currency', 'idle_cause'] %}
 {%- set weight_key = ['usage_date', 'pool_id', 'component', 'idle_rule'] %}
 
@@ -19,10 +20,6 @@ with costs as (
     group by 1, 2, 3, 4, 5, 6, 7, 8
 ),
 
-weights as (
-    select * from {{ ref('int_idle_weights') }}
-),
-
 steps as (
     select distinct
         usage_date,
@@ -32,7 +29,7 @@ steps as (
         idle_rule,
         step,
         step_weight
-    from weights
+    from {{ ref('int_idle_weights') }}
 ),
 
 -- Whose weights count: those of the hour if there are any, else those of the day, else nobody's.
@@ -65,31 +62,34 @@ step_costs as (
     {{ split('stepped', ['idle_cost'], 'step_weight', by=amount_key, order_by=['step']) }}
 ),
 
-weighted as (
+{%- set weighted %}
     select
         {{ qualified('step_costs', amount_key) }},
-        step_costs.idle_rule,
         step_costs.policy_row,
-        step_costs.step,
         step_costs.idle_cost_part as step_cost,
         {{ qualified('weights', payer) }},
         weights.weight,
+        weights.running_weight,
+        weights.total_weight,
         case
             when step_costs.policy_row is null then 'no idle policy names this pool and cause'
             else weights.reason
         end as reason
     from step_costs
-    inner join weights
+    inner join {{ ref('int_idle_weights') }} as weights
         on
             {{ equal_on('step_costs', 'weights', weight_key) }}
             and step_costs.step = weights.step
             and coalesce(step_costs.weight_hour_ms, -1) = coalesce(weights.hour_ms, -1)
-),
+{%- endset %}
 
 parts as (
-    {{ split('weighted', ['step_cost'], 'weight', by=amount_key + ['step'], order_by=payer) }}
+    {{ parts_of_each(weighted, [
+        dict(part='amount', amount='step_cost', weight='weight', running='running_weight', total='total_weight')
+    ]) }}
 ),
 
+-- A job has one part of the day's cost; hours and steps are added up.
 final as (
     select
         usage_date,
@@ -100,8 +100,22 @@ final as (
         {{ payer | join(', ') }},
         policy_row,
         reason,
-        cast(sum(step_cost_part) as numeric(38, 9)) as amount
+        amount
     from parts
+    where paid_hour_ms is null and job_number is not null
+    union all
+    select
+        usage_date,
+        pool_id,
+        component,
+        currency,
+        idle_cause,
+        {{ payer | join(', ') }},
+        policy_row,
+        reason,
+        cast(sum(amount) as numeric(38, 9)) as amount
+    from parts
+    where paid_hour_ms is not null or job_number is null
     group by usage_date, pool_id, component, currency, idle_cause, {{ payer | join(', ') }}, policy_row, reason
     union all
     select
@@ -111,9 +125,7 @@ final as (
         currency,
         idle_cause,
         'platform' as team_id,
-        cast(null as {{ dbt.type_string() }}) as project_id,
-        cast(null as {{ dbt.type_string() }}) as user_name,
-        cast(null as {{ dbt.type_string() }}) as job_key,
+        cast(null as int64) as job_number,
         policy_row,
         case idle_rule
             when 'platform by day' then 'the platform pays this cause'

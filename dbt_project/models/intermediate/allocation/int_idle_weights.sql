@@ -1,9 +1,10 @@
 -- grain: one row per UTC day, hour (none: the day), pool, component, idle rule, step and payer: the weight in sharing idle cost
+-- Payers are job runs by their number, or teams.
 -- One branch per rule, and each for the pools that ask for it alone. A rule shares an amount out in steps: over the steps
 -- by their weight, then within each step over its payers. All rules but `peak` have one step. What a rule finds nobody
 -- for is paid by the platform.
 {%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
-{%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
+{%- set components = ['gpu', 'cpu', 'memory', 'energy'] %}
 
 with asked_for as (
     select distinct
@@ -22,39 +23,47 @@ drivers as (
 
 -- Also where the hour counts: in hours without use, the day's users pay.
 proportional_by_day as (
+    {%- for component in components %}
     select
         asked_for.usage_date,
         cast(null as int64) as hour_ms,
         asked_for.pool_id,
         asked_for.component,
         asked_for.idle_rule,
-        {{ qualified('daily_drivers', payer) }},
-        daily_drivers.weight
+        job_days.job_number,
+        job_days.{{ component }}_weight as weight,
+        job_days.{{ component }}_running_weight as running_weight,
+        job_days.{{ component }}_total_weight as total_weight
     from asked_for
-    inner join {{ ref('int_drivers_daily') }} as daily_drivers
-        on
-            asked_for.usage_date = daily_drivers.usage_date
-            and asked_for.pool_id = daily_drivers.pool_id
-            and asked_for.driver = daily_drivers.driver
-    where asked_for.idle_rule in ('proportional by day', 'proportional by hour')
+    inner join {{ ref('int_job_pool_days') }} as job_days
+        on asked_for.usage_date = job_days.usage_date and asked_for.pool_id = job_days.pool_id
+    where
+        asked_for.component = '{{ component }}'
+        and asked_for.idle_rule in ('proportional by day', 'proportional by hour')
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
 ),
 
 proportional_by_hour as (
+    {%- for component in components %}
     select
         asked_for.usage_date,
-        drivers.hour_ms,
+        job_hours.hour_ms,
         asked_for.pool_id,
         asked_for.component,
         asked_for.idle_rule,
-        {{ qualified('drivers', payer) }},
-        drivers.weight
+        job_hours.job_number,
+        job_hours.{{ component }}_weight as weight
     from asked_for
-    inner join drivers
-        on
-            asked_for.usage_date = drivers.usage_date
-            and asked_for.pool_id = drivers.pool_id
-            and asked_for.driver = drivers.driver
-    where asked_for.idle_rule = 'proportional by hour'
+    inner join {{ ref('int_job_pool_hours') }} as job_hours
+        on asked_for.usage_date = job_hours.usage_date and asked_for.pool_id = job_hours.pool_id
+    where asked_for.component = '{{ component }}' and asked_for.idle_rule = 'proportional by hour'
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
 ),
 
 entitled as (
@@ -201,41 +210,62 @@ active_teams as (
     where idle_rule = 'even by day'
 ),
 
+summed as (
+    select
+        parts.*,
+        {{ running_and_total(
+            'weight', ['usage_date', 'hour_ms', 'pool_id', 'component', 'idle_rule', 'step'], ['team_id', 'job_number']
+        ) }}
+    from (
+        select
+            usage_date, hour_ms, pool_id, component, idle_rule,
+            {{ as_weight('1') }} as step,
+            {{ as_weight('1') }} as step_weight,
+            {{ no_text }} as team_id,
+            job_number,
+            weight,
+            'in proportion to use' as reason
+        from proportional_by_hour
+        {%- for rows_of_teams, reason in {
+            'active_teams': 'in equal parts to the teams that used the pool',
+            'entitled': 'by entitlement to the pool',
+            'owners': 'the owner of the pool pays this cause',
+            'reserving': 'held free by the reservation of this team',
+            'peaks': 'by responsibility for the peak of the day',
+        }.items() %}
+        union all
+        select
+            usage_date, hour_ms, pool_id, component, idle_rule,
+            {{ 'step' if rows_of_teams == 'peaks' else as_weight('1') }} as step,
+            {{ 'step_weight' if rows_of_teams == 'peaks' else as_weight('1') }} as step_weight,
+            team_id,
+            cast(null as int64) as job_number,
+            weight,
+            '{{ reason }}' as reason
+        from {{ rows_of_teams }}
+        {%- endfor %}
+    ) as parts
+    where weight > 0
+),
+
 final as (
-    {%- for rows_of_jobs in ['proportional_by_day', 'proportional_by_hour'] %}
+    select
+        usage_date, hour_ms, pool_id, component, idle_rule, step, step_weight, team_id, job_number,
+        weight, running_weight, total_weight, reason
+    from summed
+    union all
     select
         usage_date, hour_ms, pool_id, component, idle_rule,
         {{ as_weight('1') }} as step,
         {{ as_weight('1') }} as step_weight,
-        {{ payer | join(', ') }},
+        {{ no_text }} as team_id,
+        job_number,
         weight,
+        running_weight,
+        total_weight,
         'in proportion to use' as reason
-    from {{ rows_of_jobs }}
-    union all
-    {%- endfor %}
-    {%- for rows_of_teams, reason in {
-        'active_teams': 'in equal parts to the teams that used the pool',
-        'entitled': 'by entitlement to the pool',
-        'owners': 'the owner of the pool pays this cause',
-        'reserving': 'held free by the reservation of this team',
-        'peaks': 'by responsibility for the peak of the day',
-    }.items() %}
-    select
-        usage_date, hour_ms, pool_id, component, idle_rule,
-        {{ 'step' if rows_of_teams == 'peaks' else as_weight('1') }} as step,
-        {{ 'step_weight' if rows_of_teams == 'peaks' else as_weight('1') }} as step_weight,
-        team_id,
-        {{ no_text }} as project_id,
-        {{ no_text }} as user_name,
-        {{ no_text }} as job_key,
-        weight,
-        '{{ reason }}' as reason
-    from {{ rows_of_teams }}
-    {%- if not loop.last %}
-    union all
-    {%- endif %}
-    {%- endfor %}
+    from proportional_by_day
+    where weight > 0
 )
 
 select * from final
-where weight > 0

@@ -1,67 +1,27 @@
 -- grain: one row per pool, hour, hourly component, currency and job: its direct cost
--- Each hour's used cost is split over the jobs that held the component's resource in the pool, by what they weigh.
-with pool_hour_costs as (
-    select * from {{ ref('int_pool_hour_costs') }}
-    where used > 0
-),
+-- The costs of int_job_pool_hour_costs one below the other, with their payers: for the few rules that look at single hours.
+{%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
-components as (
-    select * from {{ ref('stg_reference__components') }}
-),
-
-drivers as (
-    select * from {{ ref('int_drivers') }}
-    where hour_ms is not null
-),
-
-weighted as (
-    select
-        pool_hour_costs.usage_date,
-        pool_hour_costs.hour_ms,
-        pool_hour_costs.pool_id,
-        pool_hour_costs.component,
-        pool_hour_costs.currency,
-        drivers.team_id,
-        drivers.project_id,
-        drivers.user_name,
-        drivers.job_key,
-        drivers.driver,
-        drivers.quantity,
-        drivers.weight,
-        pool_hour_costs.used_cost
-    from pool_hour_costs
-    inner join components on pool_hour_costs.component = components.component
-    inner join drivers
-        on
-            pool_hour_costs.hour_ms = drivers.hour_ms
-            and pool_hour_costs.pool_id = drivers.pool_id
-            and components.driver = drivers.driver
-),
-
-parts as (
-    {{ split(
-        'weighted', ['used_cost'], 'weight',
-        by=['hour_ms', 'pool_id', 'component', 'currency'],
-        order_by=['team_id', 'project_id', 'user_name', 'job_key']
-    ) }}
-),
-
-final as (
-    select
-        usage_date,
-        hour_ms,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        driver,
-        quantity,
-        weight,
-        used_cost_part as amount
-    from parts
-)
-
-select * from final
+{%- for component, quantity in held.items() %}
+select
+    costs.usage_date,
+    costs.hour_ms,
+    costs.pool_id,
+    '{{ component }}' as component,
+    costs.currency,
+    payers.team_id,
+    payers.project_id,
+    payers.user_name,
+    payers.job_key,
+    costs.job_number,
+    weights.{{ component }}_weight as weight,
+    costs.{{ component }}_cost as amount
+from {{ ref('int_job_pool_hour_costs') }} as costs
+inner join {{ ref('int_job_pool_hours') }} as weights
+    on {{ equal_on('costs', 'weights', ['hour_ms', 'pool_id', 'job_number']) }}
+inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number
+where costs.{{ component }}_cost is not null
+{%- if not loop.last %}
+union all
+{%- endif %}
+{%- endfor %}

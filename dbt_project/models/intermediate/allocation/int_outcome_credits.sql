@@ -33,6 +33,7 @@ policies as (
 checkpointed as (
     select
         ended_jobs.usage_date,
+        ended_jobs.job_number,
         ended_jobs.job_key,
         ended_jobs.end_state,
         ended_jobs.start_ms,
@@ -93,16 +94,18 @@ job_costs as (
 -- How much of the job's time in each pool and hour is lost.
 lost_time as (
     select
-        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_key']) }},
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id']) }},
+        lost.job_key,
         lost.end_state,
         lost.policy_row,
         lost.reason,
         sum(greatest(presence.end_ms - greatest(presence.start_ms, lost.lost_from_ms), 0)) as lost_ms,
         sum(presence.end_ms - presence.start_ms) as present_ms
     from {{ ref('int_job_presence') }} as presence
-    inner join lost on presence.usage_date = lost.usage_date and presence.job_key = lost.job_key
+    inner join lost on presence.job_number = lost.job_number
     group by
-        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_key']) }}, lost.end_state, lost.policy_row, lost.reason
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id']) }},
+        lost.job_key, lost.end_state, lost.policy_row, lost.reason
 ),
 
 hours as (

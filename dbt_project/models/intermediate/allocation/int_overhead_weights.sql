@@ -4,12 +4,17 @@
 
 with direct_costs as (
     select
-        usage_date,
-        currency,
-        team_id,
-        project_id,
-        amount
-    from {{ ref('int_allocations_direct') }}
+        costs.usage_date,
+        costs.currency,
+        payers.team_id,
+        payers.project_id,
+        cast(
+            {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
+            coalesce(costs.{{ component }}_cost, 0){{ ' +' if not loop.last }}
+            {%- endfor %} as numeric(38, 9)
+        ) as amount
+    from {{ ref('int_job_pool_day_costs') }} as costs
+    inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number
     union all
     select
         usage_date,
@@ -20,9 +25,15 @@ with direct_costs as (
     from {{ ref('int_allocations_daily') }}
 ),
 
-drivers as (
-    select * from {{ ref('int_drivers') }}
-    where hour_ms is not null and driver = 'gpu_seconds'
+gpu_use as (
+    select
+        job_days.usage_date,
+        payers.team_id,
+        payers.project_id,
+        job_days.gpu_held
+    from {{ ref('int_job_pool_days') }} as job_days
+    inner join {{ ref('int_job_payers') }} as payers on job_days.job_number = payers.job_number
+    where job_days.gpu_held > 0
 ),
 
 teams as (
@@ -92,8 +103,8 @@ final as (
         {{ no_text }} as pool_id,
         team_id,
         project_id,
-        sum(quantity) as weight
-    from drivers
+        sum(gpu_held) as weight
+    from gpu_use
     group by usage_date, team_id, project_id
     union all
     select

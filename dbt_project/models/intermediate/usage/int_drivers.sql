@@ -1,6 +1,7 @@
 -- grain: one row per UTC day, hour (none for drivers that work by day), pool, driver and payer (down to the job)
 -- The one long table of quantities that costs follow. Quantities are integers in the driver's smallest unit; the weight is
--- what the pool's method makes of the quantity. A new driver is a new branch of rows here, and no other model changes.
+-- what the pool's method makes of the quantity. A new driver by day is a new branch of rows here, and no other model changes.
+-- What jobs hold by the hour lies in columns side by side before (int_job_pool_hours), where splits of all jobs read it.
 -- Where energy was not measured, `kwh` rows hold GPU time instead, which serves to split the pool's own energy cost and
 -- nothing else (`is_measured` is false).
 {%- set hourly_drivers = {
@@ -12,20 +13,15 @@
 
 with job_hours as (
     select
-        usage_date,
-        hour_ms,
-        pool_id,
-        job_key,
-        {%- for column in ['cluster_id', 'partition_name', 'team_id', 'project_id', 'user_name'] %}
-        any_value({{ column }}) as {{ column }},
-        {%- endfor %}
-        {%- for quantity, weight in hourly_drivers.values() %}
-        sum({{ quantity }}) as {{ quantity }},
-        sum({{ weight }}) as {{ weight }},
-        {%- endfor %}
-        max(case when is_energy_measured then 1 else 0 end) = 1 as is_energy_measured
-    from {{ ref('int_job_usage_hours') }}
-    group by usage_date, hour_ms, pool_id, job_key
+        job_hours.*,
+        payers.cluster_id,
+        payers.partition_name,
+        payers.team_id,
+        payers.project_id,
+        payers.user_name,
+        payers.job_key
+    from {{ ref('int_job_pool_hours') }} as job_hours
+    inner join {{ ref('int_job_payers') }} as payers on job_hours.job_number = payers.job_number
 ),
 
 job_parts as (

@@ -1,14 +1,61 @@
--- grain: one row per UTC day, pool, driver and payer (down to the job)
+-- grain: one row per UTC day, pool, driver and payer (down to the job), where a charge of the day follows the driver
+{%- set hourly_drivers = {
+    'gpu_seconds': ['gpu_held', 'gpu_weight'],
+    'cpu_core_seconds': ['cpu_held', 'cpu_weight'],
+    'memory_gib_seconds': ['memory_held', 'memory_weight'],
+    'kwh': ['energy', 'energy_weight'],
+} %}
+{%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
+
+with asked_for as (
+    select distinct
+        usage_date,
+        pool_id,
+        driver
+    from {{ ref('int_daily_costs') }}
+    where driver is not null and owner_team_id is null
+),
+
+quantities as (
+    {%- for driver, (quantity, weight) in hourly_drivers.items() %}
+    select
+        job_days.usage_date,
+        job_days.pool_id,
+        asked_for.driver,
+        {{ qualified('payers', payer) }},
+        {{ 'job_days.is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
+        job_days.{{ quantity }} as quantity,
+        job_days.{{ weight }} as weight
+    from {{ ref('int_job_pool_days') }} as job_days
+    inner join asked_for
+        on
+            job_days.usage_date = asked_for.usage_date
+            and job_days.pool_id = asked_for.pool_id
+            and asked_for.driver = '{{ driver }}'
+    inner join {{ ref('int_job_payers') }} as payers on job_days.job_number = payers.job_number
+    where job_days.{{ quantity }} > 0
+    union all
+    {%- endfor %}
+    select
+        drivers.usage_date,
+        drivers.pool_id,
+        drivers.driver,
+        {{ qualified('drivers', payer) }},
+        drivers.is_measured,
+        drivers.quantity,
+        drivers.weight
+    from {{ ref('int_drivers') }} as drivers
+    inner join asked_for on {{ equal_on('drivers', 'asked_for', ['usage_date', 'pool_id', 'driver']) }}
+    where drivers.hour_ms is null
+)
+
 select
     usage_date,
     pool_id,
     driver,
-    team_id,
-    project_id,
-    user_name,
-    job_key,
+    {{ payer | join(', ') }},
     is_measured,
     sum(quantity) as quantity,
     sum(weight) as weight
-from {{ ref('int_drivers') }}
-group by usage_date, pool_id, driver, team_id, project_id, user_name, job_key, is_measured
+from quantities
+group by usage_date, pool_id, driver, {{ payer | join(', ') }}, is_measured

@@ -1,16 +1,13 @@
 -- grain: one row per part of a job run, node, hour and stretch of it in one pool: resource-time held
--- Time on a node that the inventory lacks joins the pool of the job's partition, else `unmapped`.
+-- Nearly every part runs while its node stays in one pool, which settles all its hours at once. The others are cut at the
+-- node's stays; time on a node that the inventory lacks joins the pool of the job's partition, else `unmapped`.
 {%- set node_hour = ['usage_date', 'part_number', 'node_name', 'hour_ms'] %}
+{%- set of_part = [
+    'usage_date', 'cluster_id', 'node_name', 'job_number', 'part_number', 'part_id', 'gpu_units', 'cpu_millicores', 'memory_mib',
+    'run_ms', 'suspended_ms', 'part_start_ms', 'part_end_ms',
+] %}
 
-with job_parts as (
-    select * from {{ ref('int_job_parts') }}
-),
-
-job_nodes as (
-    select * from {{ ref('int_job_nodes') }}
-),
-
-inventory as (
+with inventory as (
     select * from {{ ref('stg_inventory__nodes') }}
 ),
 
@@ -25,41 +22,52 @@ partition_pools as (
     where pool_kind = 'compute' and partition_name is not null
 ),
 
+located as (
+    select
+        job_nodes.*,
+        inventory.pool_id,
+        inventory.gpu_model
+    from {{ ref('int_job_nodes') }} as job_nodes
+    left join inventory
+        on
+            job_nodes.usage_date = inventory.usage_date
+            and job_nodes.cluster_id = inventory.cluster_id
+            and job_nodes.node_name = inventory.node_name
+            and job_nodes.part_start_ms >= inventory.start_ms
+            and job_nodes.part_end_ms <= inventory.end_ms
+),
+
+settled as (
+    select
+        {{ of_part | join(', ') }},
+        pool_id,
+        gpu_model,
+        hour_ms,
+        greatest(part_start_ms, hour_ms) as start_ms,
+        least(part_end_ms, hour_ms + 3600000) as end_ms,
+        least(part_end_ms, hour_ms + 3600000) - greatest(part_start_ms, hour_ms) as running_ms,
+        true as is_in_inventory,
+        least(part_end_ms, hour_ms + 3600000) - greatest(part_start_ms, hour_ms) as part_held_ms,
+        true as is_first_stretch
+    from located
+    {{ cross_join_series(hour_start_ms('part_start_ms'), 'part_end_ms', 3600000, 'hour_ms') }}
+    where pool_id is not null
+),
+
 hours as (
     select
-        job_nodes.usage_date,
-        job_nodes.cluster_id,
-        job_nodes.job_key,
-        job_parts.part_id,
-        job_nodes.part_number,
-        job_nodes.node_name,
-        job_nodes.gpu_units,
-        job_nodes.cpu_millicores,
-        job_nodes.memory_mib,
-        job_parts.partition_name,
-        job_parts.payer_partition_name,
-        job_parts.team_id,
-        job_parts.project_id,
-        job_parts.payer_user_name as user_name,
-        job_parts.end_ms - job_parts.start_ms as run_ms,
-        job_parts.suspended_ms,
+        located.*,
         hour_ms,
-        greatest(job_parts.part_start_ms, hour_ms) as start_ms,
-        least(job_parts.part_end_ms, hour_ms + 3600000) as end_ms
-    from job_nodes
-    inner join job_parts
-        on
-            job_nodes.usage_date = job_parts.usage_date
-            and job_nodes.part_number = job_parts.part_number
-    {{ cross_join_series(hour_start_ms('job_parts.part_start_ms'), 'job_parts.part_end_ms', 3600000, 'hour_ms') }}
+        greatest(located.part_start_ms, hour_ms) as start_ms,
+        least(located.part_end_ms, hour_ms + 3600000) as end_ms
+    from located
+    {{ cross_join_series(hour_start_ms('located.part_start_ms'), 'located.part_end_ms', 3600000, 'hour_ms') }}
+    where located.pool_id is null
 ),
 
 in_inventory as (
     select
-        hours.usage_date,
-        hours.part_number,
-        hours.node_name,
-        hours.hour_ms,
+        {{ qualified('hours', node_hour) }},
         inventory.pool_id,
         inventory.gpu_model,
         greatest(hours.start_ms, inventory.start_ms) as start_ms,
@@ -133,7 +141,8 @@ outside_inventory as (
     group by {{ qualified('gaps', node_hour) }}, gaps.start_ms, gaps.end_ms
 ),
 
-placed as (
+-- The pieces of time outside the inventory are thinned out together, should the job have been suspended.
+pieces as (
     select
         {{ node_hour | join(', ') }},
         pool_id,
@@ -158,45 +167,64 @@ placed as (
     from outside_inventory
 ),
 
--- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour. The
--- pieces of time outside the inventory are thinned out together.
+cut as (
+    select
+        {{ qualified('hours', of_part) }},
+        pieces.pool_id,
+        pieces.gpu_model,
+        pieces.hour_ms,
+        pieces.start_ms,
+        pieces.end_ms,
+        cast(pieces.running_ms as int64) as running_ms,
+        pieces.is_in_inventory,
+        cast(
+            sum(pieces.end_ms - pieces.start_ms) over (partition by {{ qualified('pieces', node_hour) }}, pieces.pool_id) as int64
+        ) as part_held_ms,
+        row_number() over (
+            partition by {{ qualified('pieces', node_hour) }}, pieces.pool_id order by pieces.start_ms
+        ) = 1 as is_first_stretch
+    from pieces
+    inner join hours on {{ equal_on('pieces', 'hours', node_hour) }}
+),
+
+placed as (
+    select * from settled
+    union all
+    select * from cut
+),
+
+-- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour.
 final as (
     select
-        placed.usage_date,
-        placed.hour_ms,
-        hours.cluster_id,
-        placed.node_name,
-        placed.pool_id,
-        placed.gpu_model,
-        placed.is_in_inventory,
-        hours.job_key,
-        hours.part_id,
-        placed.part_number,
-        hours.payer_partition_name as partition_name,
-        hours.team_id,
-        hours.project_id,
-        hours.user_name,
-        placed.start_ms,
-        placed.end_ms,
-        placed.end_ms - placed.start_ms as held_ms,
-        {{ as_weight('hours.gpu_units * (placed.end_ms - placed.start_ms)') }} as gpu_held,
+        usage_date,
+        hour_ms,
+        cluster_id,
+        node_name,
+        pool_id,
+        gpu_model,
+        is_in_inventory,
+        is_first_stretch,
+        job_number,
+        part_id,
+        part_number,
+        start_ms,
+        end_ms,
+        end_ms - start_ms as held_ms,
+        part_held_ms,
+        gpu_units * (end_ms - start_ms) as gpu_held,
         -- Time of devices, of which samples tell: a slice of a GPU is one device, too.
-        {{ floor_divide('hours.gpu_units + 25199', '25200') }} * (placed.end_ms - placed.start_ms) as gpu_device_ms,
-        {{ as_weight('hours.cpu_millicores') }} * case
-            when hours.suspended_ms > 0 and hours.suspended_ms <= hours.run_ms
-                then
-                    {{ share('placed.running_ms', '(hours.run_ms - hours.suspended_ms)', 'hours.run_ms', 0) }}
-                    - {{ share(
-                        'placed.running_ms - (placed.end_ms - placed.start_ms)',
-                        '(hours.run_ms - hours.suspended_ms)',
-                        'hours.run_ms',
-                        0
-                    ) }}
-            else placed.end_ms - placed.start_ms
+        {{ floor_divide('gpu_units + 25199', '25200') }} * (end_ms - start_ms) as gpu_device_ms,
+        cpu_millicores * case
+            when suspended_ms > 0 and suspended_ms <= run_ms
+                then cast(
+                    {{ share('running_ms', '(run_ms - suspended_ms)', 'run_ms', 0) }}
+                    - {{ share('running_ms - (end_ms - start_ms)', '(run_ms - suspended_ms)', 'run_ms', 0) }}
+                    as int64
+                )
+            else end_ms - start_ms
         end as cpu_held,
-        {{ as_weight('hours.memory_mib * (placed.end_ms - placed.start_ms)') }} as memory_held
+        memory_mib * (end_ms - start_ms) as memory_held
     from placed
-    inner join hours on {{ equal_on('placed', 'hours', node_hour) }}
 )
 
 select * from final

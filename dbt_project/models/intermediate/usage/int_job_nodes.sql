@@ -1,5 +1,6 @@
 -- grain: one row per part of a job run, node and UTC day: how much of each resource it holds there
--- A job's resources are split over its nodes by what each node has, evenly where a node is unknown that day.
+-- A job's resources are split over its nodes by what each node has, evenly where a node is unknown that day. A job on one node
+-- holds everything there.
 {%- set resources = ['gpu_units', 'cpu_millicores', 'memory_mib'] %}
 {%- set node_list = 'list_nodes.usage_date, list_nodes.cluster_id, list_nodes.node_names' %}
 
@@ -76,6 +77,7 @@ running as (
         ) as running_{{ resource }},
         sum(list_nodes.{{ resource }}) over (partition by {{ node_list }}) as total_{{ resource }},
         {%- endfor %}
+        count(*) over (partition by {{ node_list }}) as node_count,
         list_nodes.*
     from sized as list_nodes
 ),
@@ -84,15 +86,24 @@ final as (
     select
         job_parts.usage_date,
         job_parts.cluster_id,
-        job_parts.job_key,
+        job_parts.job_number,
         job_parts.part_number,
+        job_parts.part_id,
+        job_parts.partition_name,
+        job_parts.part_start_ms,
+        job_parts.part_end_ms,
+        job_parts.end_ms - job_parts.start_ms as run_ms,
+        job_parts.suspended_ms,
         {%- for resource in resources %}
         {%- set before = '(running.running_' ~ resource ~ ' - running.' ~ resource ~ ')' %}
-        cast(
-            {{ share('job_parts.' ~ resource, 'running.running_' ~ resource, 'running.total_' ~ resource, 0) }}
-            - {{ share('job_parts.' ~ resource, before, 'running.total_' ~ resource, 0) }}
-            as int64
-        ) as {{ resource }},
+        case
+            when running.node_count = 1 then job_parts.{{ resource }}
+            else cast(
+                {{ share('job_parts.' ~ resource, 'running.running_' ~ resource, 'running.total_' ~ resource, 0) }}
+                - {{ share('job_parts.' ~ resource, before, 'running.total_' ~ resource, 0) }}
+                as int64
+            )
+        end as {{ resource }},
         {%- endfor %}
         running.node_name
     from job_parts

@@ -1,11 +1,13 @@
--- grain: one row per part of a job run and UTC day, with its payer
-{%- set of_first_part = 'over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id)' %}
+-- grain: one row per part of a job run and UTC day, with its payer and workload class
+-- The parts of one job have one payer, partition and class, those of the first part, however their own labels differ. Job
+-- runs of a day are numbered in the order in which splits go through payers, so that the steps between need not sort or
+-- join by names. Numbers are good for this run alone; `int_job_payers` says whose they are.
+{%- set of_first_part = [
+    'cluster_id', 'account', 'user_name', 'namespace', 'labels', 'partition_name', 'qos', 'job_name', 'gpu_units',
+    'time_limit_ms', 'checkpoint_interval_ms',
+] %}
 
-with jobs as (
-    select * from {{ ref('stg_scheduler__jobs') }}
-),
-
-days as (
+with days as (
     select * from {{ ref('int_days') }}
 ),
 
@@ -13,32 +15,135 @@ payers as (
     select * from {{ ref('int_payers') }}
 ),
 
--- The parts of one job have one payer (and one partition), that of the first part, however their own labels differ.
-payer_subjects as (
+classes as (
+    select * from {{ ref('int_job_classes') }}
+),
+
+jobs_of_several_parts as (
+    select
+        usage_date,
+        job_key,
+        count(*) as part_count
+    from {{ ref('stg_scheduler__jobs') }}
+    group by usage_date, job_key
+    having count(*) > 1
+),
+
+parts_of_several as (
     select
         jobs.*,
-        -- A pod that is made anew keeps its name; its start tells the two apart. Good for this run alone.
-        row_number() over (order by jobs.usage_date, jobs.job_key, jobs.part_id, jobs.start_ms) as part_number,
-        first_value(
-            {{ payer_subject_key('jobs.cluster_id', 'jobs.account', 'jobs.user_name', 'jobs.namespace', labels='jobs.labels') }}
-        ) {{ of_first_part }} as subject_key,
-        first_value(jobs.user_name) {{ of_first_part }} as payer_user_name,
-        first_value(jobs.partition_name) {{ of_first_part }} as payer_partition_name
-    from jobs
+        row_number() over (partition by jobs.usage_date, jobs.job_key order by jobs.start_ms, jobs.part_id) as part_order,
+        jobs_of_several_parts.part_count
+    from {{ ref('stg_scheduler__jobs') }} as jobs
+    inner join jobs_of_several_parts
+        on jobs.usage_date = jobs_of_several_parts.usage_date and jobs.job_key = jobs_of_several_parts.job_key
+),
+
+parts as (
+    select
+        jobs.*,
+        1 as part_order,
+        1 as part_count,
+        {%- for column in of_first_part %}
+        jobs.{{ column }} as first_{{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ ref('stg_scheduler__jobs') }} as jobs
+    left join jobs_of_several_parts
+        on jobs.usage_date = jobs_of_several_parts.usage_date and jobs.job_key = jobs_of_several_parts.job_key
+    where jobs_of_several_parts.job_key is null
+    union all
+    select
+        parts_of_several.*,
+        {%- for column in of_first_part %}
+        first_parts.{{ column }} as first_{{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from parts_of_several
+    inner join parts_of_several as first_parts
+        on
+            parts_of_several.usage_date = first_parts.usage_date
+            and parts_of_several.job_key = first_parts.job_key
+            and first_parts.part_order = 1
+),
+
+charged as (
+    select
+        parts.*,
+        greatest(parts.start_ms, days.day_start_ms) as part_start_ms,
+        least(parts.end_ms, days.day_end_ms) as part_end_ms,
+        coalesce(payers.team_id, 'unattributed') as team_id,
+        payers.project_id,
+        payers.payer_rule,
+        classes.workload_class,
+        classes.workload_rule,
+        classes.is_class_self_declared
+    from parts
+    inner join days on parts.usage_date = days.usage_date
+    inner join classes
+        on parts.usage_date = classes.usage_date and {{ workload_subject_key('parts.first_') }} = classes.subject_key
+    left join payers
+        on
+            parts.usage_date = payers.usage_date
+            and {{ payer_subject_key(
+                'parts.first_cluster_id', 'parts.first_account', 'parts.first_user_name', 'parts.first_namespace',
+                labels='parts.first_labels'
+            ) }} = payers.subject_key
+),
+
+numbered as (
+    select
+        charged.*,
+        row_number() over (
+            order by team_id, project_id nulls first, first_user_name nulls first, job_key, usage_date, part_order
+        ) as part_number
+    from charged
 ),
 
 final as (
     select
-        payer_subjects.*,
-        coalesce(payers.team_id, 'unattributed') as team_id,
-        payers.project_id,
-        payers.payer_rule,
-        greatest(payer_subjects.start_ms, days.day_start_ms) as part_start_ms,
-        least(payer_subjects.end_ms, days.day_end_ms) as part_end_ms
-    from payer_subjects
-    inner join days on payer_subjects.usage_date = days.usage_date
-    left join payers
-        on payer_subjects.usage_date = payers.usage_date and payer_subjects.subject_key = payers.subject_key
+        usage_date,
+        part_number - part_order + 1 as job_number,
+        part_number,
+        part_order,
+        part_count,
+        cluster_id,
+        scheduler,
+        job_key,
+        job_id,
+        part_id,
+        array_job_id,
+        account,
+        namespace,
+        partition_name,
+        qos,
+        job_name,
+        state,
+        exit_code,
+        node_names,
+        gpu_units,
+        cpu_millicores,
+        memory_mib,
+        bytes_out,
+        suspended_ms,
+        is_cpu_request_missing,
+        is_memory_request_missing,
+        is_running,
+        submit_at,
+        start_at,
+        end_at,
+        start_ms,
+        end_ms,
+        part_start_ms,
+        part_end_ms,
+        team_id,
+        project_id,
+        first_user_name as payer_user_name,
+        first_partition_name as payer_partition_name,
+        payer_rule,
+        workload_class,
+        workload_rule,
+        is_class_self_declared,
+        first_checkpoint_interval_ms as checkpoint_interval_ms
+    from numbered
 )
 
 select * from final

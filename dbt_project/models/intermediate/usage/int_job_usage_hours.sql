@@ -1,43 +1,31 @@
 -- grain: one row per job run, node, pool and hour: what it held, how busy it kept it, what energy it drew, what it weighs
 -- The weight of a component is what its used cost follows: what was held, the time present (on the first node's row,
--- so that sums are right), or what was held times the weight of the workload class.
-{%- set node_hour = ['usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
-{%- set of_job = ['partition_name', 'team_id', 'project_id', 'user_name'] %}
-{%- set job_hour = 'partition by jobs.usage_date, jobs.hour_ms, jobs.pool_id, jobs.job_key' %}
+-- so that sums are right), or what was held times the weight of the workload class. Steps that only some policies need
+-- (activity, sums of the hour) look at those policies' pools alone.
+{%- set node_hour = ['hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
+{%- set job_hour = ['hour_ms', 'pool_id', 'job_number'] %}
+{%- set gauges = ['sm', 'tensor'] %}
 {%- set policy_columns = ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %}
 {%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
-with job_node_hours as (
-    select * from {{ ref('int_job_node_hours') }}
+with jobs as (
+    select * from {{ ref('int_job_hours') }}
 ),
 
-gpu_hours as (
-    select * from {{ ref('int_gpu_hours') }}
-    where part_id is not null
+payers as (
+    select * from {{ ref('int_job_payers') }}
 ),
 
-activity as (
-    select * from {{ ref('int_activity_hours') }}
+spans as (
+    select * from {{ ref('int_job_spans') }}
 ),
 
-energy as (
-    select * from {{ ref('int_energy') }}
-    where cause = 'used'
+node_energy as (
+    select * from {{ ref('int_node_energy') }}
 ),
 
-presence as (
-    select
-        usage_date,
-        hour_ms,
-        pool_id,
-        job_key,
-        sum(end_ms - start_ms) as present_ms
-    from {{ ref('int_job_presence') }}
-    group by usage_date, hour_ms, pool_id, job_key
-),
-
-classes as (
-    select * from {{ ref('int_job_classes') }}
+energy_rates as (
+    select * from {{ ref('int_energy_rates') }}
 ),
 
 pool_days as (
@@ -55,69 +43,112 @@ policies as (
         max(case when component = '{{ component }}' then {{ column }} end) as {{ component }}_{{ column }},
         {%- endfor %}
         {%- endfor %}
+        max(case when coalesce(method, 'direct') <> 'direct' then 1 else 0 end) = 1 as has_weights,
         usage_date,
         pool_id
     from {{ ref('int_allocation_policies') }}
     group by usage_date, pool_id
 ),
 
--- A node can leave a pool and come back within the hour: the part is still one.
-parts as (
+-- Energy that no sample names, where jobs have a part in it.
+claims as (
     select
-        {{ node_hour | join(', ') }},
-        part_number,
-        {%- for column in ['job_key', 'part_id'] + of_job %}
-        any_value({{ column }}) as {{ column }},
-        {%- endfor %}
-        max(gpu_model) as gpu_model,
-        sum(held_ms) as held_ms,
-        sum(gpu_device_ms) as gpu_device_ms,
-        sum(gpu_held) as gpu_held,
-        sum(cpu_held) as cpu_held,
-        sum(memory_held) as memory_held
-    from job_node_hours
-    group by {{ node_hour | join(', ') }}, part_number
+        {{ qualified('jobs', node_hour) }},
+        jobs.job_number,
+        node_energy.unnamed_energy,
+        node_energy.rest_energy,
+        node_energy.claimed,
+        case when node_energy.is_shared_by_named or jobs.named_energy is null then jobs.gpu_held else 0 end as weight,
+        payers.job_key
+    from jobs
+    inner join node_energy on {{ equal_on('jobs', 'node_energy', node_hour) }}
+    inner join payers on jobs.job_number = payers.job_number
+    where node_energy.unnamed_energy <> 0 and jobs.gpu_held > 0
 ),
 
-jobs as (
+running_claims as (
     select
-        {{ qualified('parts', node_hour) }},
-        parts.job_key,
-        {%- for column in of_job %}
-        any_value(parts.{{ column }}) as {{ column }},
-        {%- endfor %}
-        max(parts.gpu_model) as gpu_model,
-        max(parts.held_ms) as held_ms,
-        sum(parts.gpu_device_ms) as gpu_device_ms,
-        sum(parts.gpu_held) as gpu_held,
-        sum(parts.cpu_held) as cpu_held,
-        sum(parts.memory_held) as memory_held,
-        {%- for gauge in ['sm', 'tensor'] %}
-        sum(activity.{{ gauge }}_sampled_ms) as {{ gauge }}_sampled_ms,
-        sum(activity.{{ gauge }}_millipercent_ms) as {{ gauge }}_millipercent_ms,
-        {%- endfor %}
-        sum(gpu_hours.busy_sampled_ms) as busy_sampled_ms,
-        sum(gpu_hours.busy_millipercent_ms) as busy_millipercent_ms
-    from parts
-    left join gpu_hours on {{ equal_on('parts', 'gpu_hours', node_hour) }} and parts.part_id = gpu_hours.part_id
-    left join activity on {{ equal_on('parts', 'activity', node_hour) }} and parts.part_number = activity.part_number
-    group by {{ qualified('parts', node_hour) }}, parts.job_key
+        claims.*,
+        sum(weight) over (
+            partition by {{ node_hour | join(', ') }} order by job_key
+            rows between unbounded preceding and current row
+        ) as running_weight
+    from claims
+),
+
+unnamed_parts as (
+    select
+        {{ node_hour | join(', ') }},
+        job_number,
+        {{ part_of('rest_energy', 'weight', 'running_weight', 'claimed', 0) }} as energy
+    from running_claims
+),
+
+came_and_went as (
+    select
+        {{ job_hour | join(', ') }},
+        cast(sum(end_ms - start_ms) as int64) as present_ms
+    from {{ ref('int_job_presence') }}
+    where not is_one_stretch
+    group by {{ job_hour | join(', ') }}
+),
+
+-- The node's own model, also for a job that was there only while the inventory had lost the node.
+lost_nodes as (
+    select distinct {{ node_hour | join(', ') }}
+    from jobs
+    where gpu_model is null
+),
+
+found_models as (
+    select
+        {{ qualified('jobs', node_hour) }},
+        max(jobs.gpu_model) as gpu_model
+    from jobs
+    inner join lost_nodes on {{ equal_on('jobs', 'lost_nodes', node_hour) }}
+    group by {{ qualified('jobs', node_hour) }}
 ),
 
 described as (
     select
-        jobs.*,
-        coalesce(energy.weight, 0) as energy,
-        coalesce(energy.is_measured, false) as is_energy_measured,
-        classes.workload_class,
-        -- The node's own model, also for a job that was there only while the inventory had lost the node.
-        coalesce(
-            max(jobs.gpu_model) over (partition by {{ qualified('jobs', node_hour) }}), pool_days.gpu_model
-        ) as weighed_gpu_model
+        jobs.usage_date,
+        {{ qualified('jobs', node_hour) }},
+        jobs.job_number,
+        jobs.held_ms,
+        jobs.gpu_device_ms,
+        jobs.gpu_held,
+        jobs.cpu_held,
+        jobs.memory_held,
+        jobs.busy_sampled_ms,
+        jobs.busy_millipercent_ms,
+        {%- for gauge in gauges %}
+        jobs.{{ gauge }}_sampled_ms,
+        jobs.{{ gauge }}_millipercent_ms,
+        {%- endfor %}
+        coalesce(energy_rates.is_measured, false) as is_energy_measured,
+        cast(
+            case
+                when energy_rates.is_measured and node_energy.node_name is not null
+                    then coalesce(jobs.named_energy, 0) + coalesce(unnamed_parts.energy, 0)
+                when energy_rates.is_measured
+                    then {{ share('jobs.gpu_held', 'energy_rates.held_energy', 'energy_rates.held_time', 0) }}
+                when energy_rates.has_gpu_time then jobs.gpu_held
+                else jobs.cpu_held
+            end as int64
+        ) as energy,
+        spans.first_node_name = jobs.node_name as is_on_first_node,
+        case when spans.is_one_stretch then spans.end_ms - spans.start_ms else coalesce(came_and_went.present_ms, 0) end as present_ms,
+        payers.workload_class,
+        coalesce(jobs.gpu_model, found_models.gpu_model, pool_days.gpu_model) as weighed_gpu_model
     from jobs
-    inner join classes on jobs.usage_date = classes.usage_date and jobs.job_key = classes.job_key
+    inner join payers on jobs.job_number = payers.job_number
+    inner join spans on {{ equal_on('jobs', 'spans', job_hour) }}
+    left join came_and_went on {{ equal_on('jobs', 'came_and_went', job_hour) }}
+    left join found_models on {{ equal_on('jobs', 'found_models', node_hour) }}
     left join pool_days on jobs.usage_date = pool_days.usage_date and jobs.pool_id = pool_days.pool_id
-    left join energy on {{ equal_on('jobs', 'energy', node_hour) }} and jobs.job_key = energy.job_key
+    left join energy_rates on jobs.usage_date = energy_rates.usage_date and jobs.pool_id = energy_rates.pool_id
+    left join node_energy on {{ equal_on('jobs', 'node_energy', node_hour) }}
+    left join unnamed_parts on {{ equal_on('jobs', 'unnamed_parts', node_hour + ['job_number']) }}
 ),
 
 kinds as (
@@ -132,97 +163,104 @@ class_weights as (
     {{ most_specific('kinds', 'complexity_weights', ['workload_class', 'gpu_model'], ['weight_thousandths']) }}
 ),
 
--- Activity is judged over all nodes of the job in the pool and hour.
-active as (
+-- Activity is judged over all nodes of the job in the pool and hour, and so is what it holds.
+job_hours as (
     select
-        jobs.*,
+        {{ qualified('described', job_hour) }},
         {%- for component, quantity in held.items() %}
-        sum(jobs.{{ quantity }}) over ({{ job_hour }}) as job_{{ component }}_held,
-        {%- for column in policy_columns %}
-        policies.{{ component }}_{{ column }},
+        sum(described.{{ quantity }}) as {{ component }}_held,
         {%- endfor %}
+        {%- for gauge in gauges %}
+        sum(described.{{ gauge }}_sampled_ms) as {{ gauge }}_sampled_ms,
+        sum(described.{{ gauge }}_millipercent_ms) as {{ gauge }}_millipercent_ms,
         {%- endfor %}
-        {%- for gauge in ['sm', 'tensor'] %}
-        sum(jobs.{{ gauge }}_sampled_ms) over ({{ job_hour }}) as job_{{ gauge }}_sampled_ms,
-        sum(jobs.{{ gauge }}_millipercent_ms) over ({{ job_hour }}) as job_{{ gauge }}_millipercent_ms,
-        {%- endfor %}
-        sum(jobs.gpu_device_ms) over ({{ job_hour }}) as job_gpu_device_ms,
-        row_number() over ({{ job_hour }} order by jobs.cluster_id, jobs.node_name) as node_number,
-        coalesce(class_weights.weight_thousandths, 1000) as class_weight,
-        coalesce(presence.present_ms, 0) as present_ms
-    from described as jobs
-    left join class_weights
-        on
-            jobs.usage_date = class_weights.usage_date
-            and jobs.workload_class = class_weights.workload_class
-            and coalesce(jobs.weighed_gpu_model, '') = coalesce(class_weights.gpu_model, '')
-    left join presence
-        on
-            jobs.usage_date = presence.usage_date
-            and jobs.hour_ms = presence.hour_ms
-            and jobs.pool_id = presence.pool_id
-            and jobs.job_key = presence.job_key
-    left join policies on jobs.usage_date = policies.usage_date and jobs.pool_id = policies.pool_id
+        sum(described.gpu_device_ms) as gpu_device_ms
+    from described
+    inner join policies on described.usage_date = policies.usage_date and described.pool_id = policies.pool_id
+    where policies.has_weights
+    group by {{ qualified('described', job_hour) }}
 ),
 
 weighed as (
     select
         {%- for component, quantity in held.items() %}
-        case {{ component }}_method
-            when 'time' then case when node_number = 1 and job_{{ component }}_held > 0 then {{ as_weight('present_ms') }} else 0 end
+        case policies.{{ component }}_method
+            when 'time'
+                then case
+                    when described.is_on_first_node and job_hours.{{ component }}_held > 0 then {{ as_weight('described.present_ms') }}
+                    else 0
+                end
             when 'complexity'
-                then {{ quantity }} * class_weight * case
-                    when {{ component }}_intensity_metric is null then 1
-                    {%- for gauge in ['sm', 'tensor'] %}
+                then {{ as_weight('described.' ~ quantity) }} * coalesce(class_weights.weight_thousandths, 1000) * case
+                    when policies.{{ component }}_intensity_metric is null then 1
+                    {%- for gauge in gauges %}
                     when
-                        {{ component }}_intensity_metric = '{{ gauge }}'
-                        and job_{{ gauge }}_sampled_ms > 0
-                        and job_gpu_device_ms > 0
-                        and {{ as_weight('job_' ~ gauge ~ '_sampled_ms') }} * 1000
-                        >= job_gpu_device_ms * {{ component }}_intensity_min_coverage_thousandths
+                        policies.{{ component }}_intensity_metric = '{{ gauge }}'
+                        and job_hours.{{ gauge }}_sampled_ms > 0
+                        and job_hours.gpu_device_ms > 0
+                        and {{ as_weight('job_hours.' ~ gauge ~ '_sampled_ms') }} * 1000
+                        >= job_hours.gpu_device_ms * policies.{{ component }}_intensity_min_coverage_thousandths
                         then
-                            {{ component }}_intensity_floor_thousandths * 1000
-                            + (1000 - {{ component }}_intensity_floor_thousandths)
-                            * {{ share('1', 'job_' ~ gauge ~ '_millipercent_ms', 'job_' ~ gauge ~ '_sampled_ms * 100', 0) }}
+                            policies.{{ component }}_intensity_floor_thousandths * 1000
+                            + (1000 - policies.{{ component }}_intensity_floor_thousandths) * {{ share(
+                                '1', 'job_hours.' ~ gauge ~ '_millipercent_ms', 'job_hours.' ~ gauge ~ '_sampled_ms * 100', 0
+                            ) }}
                     {%- endfor %}
                     else 1000000
                 end
-            else {{ quantity }}
+            else {{ as_weight('described.' ~ quantity) }}
         end as {{ component }}_method_weight,
         {%- endfor %}
-        active.*
-    from active
+        coalesce(policies.has_weights, false) as has_weights,
+        coalesce(class_weights.weight_thousandths, 1000) as class_weight,
+        described.*
+    from described
+    left join class_weights
+        on
+            described.usage_date = class_weights.usage_date
+            and described.workload_class = class_weights.workload_class
+            and coalesce(described.weighed_gpu_model, '') = coalesce(class_weights.gpu_model, '')
+    left join policies on described.usage_date = policies.usage_date and described.pool_id = policies.pool_id
+    left join job_hours on {{ equal_on('described', 'job_hours', job_hour) }}
 ),
 
 -- Where nobody weighs anything (all were idle, and the policy has no floor), what was held decides.
+pool_sums as (
+    select
+        {%- for component in held %}
+        sum({{ component }}_method_weight) as {{ component }}_weight,
+        {%- endfor %}
+        hour_ms,
+        pool_id
+    from weighed
+    where has_weights
+    group by hour_ms, pool_id
+),
+
 final as (
     select
-        {{ node_hour | join(', ') }},
-        job_key,
-        partition_name,
-        team_id,
-        project_id,
-        user_name,
-        workload_class,
-        held_ms,
+        weighed.usage_date,
+        {{ qualified('weighed', node_hour) }},
+        weighed.job_number,
+        weighed.held_ms,
         -- On the first node's row, so that sums are right.
-        case when node_number = 1 then present_ms else 0 end as present_ms,
-        gpu_held,
-        cpu_held,
-        memory_held,
-        energy,
-        is_energy_measured,
-        busy_sampled_ms,
-        busy_millipercent_ms,
+        case when weighed.is_on_first_node then weighed.present_ms else 0 end as present_ms,
+        weighed.gpu_held,
+        weighed.cpu_held,
+        weighed.memory_held,
+        weighed.energy,
+        weighed.is_energy_measured,
+        weighed.busy_sampled_ms,
+        weighed.busy_millipercent_ms,
         {%- for component, quantity in held.items() %}
         case
-            when sum({{ component }}_method_weight) over (partition by usage_date, hour_ms, pool_id) > 0
-                then {{ component }}_method_weight
-            else {{ quantity }}
+            when pool_sums.{{ component }}_weight = 0 then {{ as_weight('weighed.' ~ quantity) }}
+            else weighed.{{ component }}_method_weight
         end as {{ component }}_weight,
         {%- endfor %}
-        class_weight
+        weighed.class_weight
     from weighed
+    left join pool_sums on weighed.hour_ms = pool_sums.hour_ms and weighed.pool_id = pool_sums.pool_id
 )
 
 select * from final

@@ -1,0 +1,13 @@
+-- grain: one row per job run, pool and hour: from when to when it was there, on any of its nodes
+-- Where all its stretches hold one instant, they are one stretch; otherwise it came and went within the hour.
+select
+    usage_date,
+    hour_ms,
+    pool_id,
+    job_number,
+    min(node_name) as first_node_name,
+    min(start_ms) as start_ms,
+    max(end_ms) as end_ms,
+    max(start_ms) <= min(end_ms) as is_one_stretch
+from {{ ref('int_job_node_hours') }}
+group by usage_date, hour_ms, pool_id, job_number
