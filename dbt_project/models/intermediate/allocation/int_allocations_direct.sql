@@ -7,32 +7,35 @@
 } %}
 
 with costs as (
+    {%- for component, (driver, quantity) in components.items() %}
     select
-        costs.*,
-        payers.team_id,
-        payers.project_id,
-        payers.user_name,
-        payers.job_key
-    from {{ ref('int_job_pool_day_costs') }} as costs
-    inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number
+        usage_date,
+        pool_id,
+        '{{ component }}' as component,
+        currency,
+        job_number,
+        '{{ driver }}' as driver,
+        {{ quantity }} as quantity,
+        {{ component }}_cost as amount
+    from {{ ref('int_job_pool_day_costs') }}
+    where {{ component }}_cost is not null
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
 )
 
-{%- for component, (driver, quantity) in components.items() %}
 select
-    usage_date,
-    pool_id,
-    '{{ component }}' as component,
-    currency,
-    team_id,
-    project_id,
-    user_name,
-    job_key,
-    '{{ driver }}' as driver,
-    {{ quantity }} as quantity,
-    {{ component }}_cost as amount
+    costs.usage_date,
+    costs.pool_id,
+    costs.component,
+    costs.currency,
+    payers.team_id,
+    payers.project_id,
+    payers.user_name,
+    payers.job_key,
+    costs.driver,
+    costs.quantity,
+    costs.amount
 from costs
-where {{ component }}_cost is not null
-{%- if not loop.last %}
-union all
-{%- endif %}
-{%- endfor %}
+inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number

@@ -3,25 +3,7 @@
 {%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
 {%- set pool_cost = ['usage_date', 'pool_id', 'component', 'currency'] %}
 
-with uncapped as (
-    select
-        uncapped.usage_date,
-        uncapped.pool_id,
-        uncapped.component,
-        uncapped.currency,
-        uncapped.idle_cause,
-        coalesce(payers.team_id, uncapped.team_id) as team_id,
-        payers.project_id,
-        payers.user_name,
-        payers.job_key,
-        uncapped.policy_row,
-        uncapped.reason,
-        uncapped.amount
-    from {{ ref('int_idle_uncapped') }} as uncapped
-    left join {{ ref('int_job_payers') }} as payers on uncapped.job_number = payers.job_number
-),
-
-ceilings as (
+with ceilings as (
     select * from {{ ref('int_allocation_policies') }}
     where idle_ceiling is not null
 ),
@@ -38,8 +20,9 @@ team_sums as (
     select
         {{ pool_cost | join(', ') }},
         cast(sum(amount) as numeric(38, 9)) as idle_cost
-    from uncapped
-    where team_id <> 'platform'
+    from {{ ref('int_idle_uncapped') }}
+    -- Job runs have numbers, and the platform has none.
+    where job_number is not null or team_id <> 'platform'
     group by {{ pool_cost | join(', ') }}
 ),
 
@@ -61,15 +44,28 @@ exceeded as (
         > {{ nano_units('costs.cost') }} * {{ nano_units('ceilings.idle_ceiling') }}
 ),
 
+payers as (
+    select * from {{ ref('int_job_payers') }}
+),
+
 capped as (
     select
-        uncapped.*,
+        {{ qualified('uncapped', pool_cost) }},
+        uncapped.idle_cause,
+        coalesce(payers.team_id, uncapped.team_id) as team_id,
+        payers.project_id,
+        payers.user_name,
+        payers.job_key,
+        uncapped.policy_row,
+        uncapped.reason,
+        uncapped.amount,
         exceeded.ceiling_row,
         exceeded.allowed_cost,
         {{ nano_units('uncapped.amount') }} as weight
-    from uncapped
+    from {{ ref('int_idle_uncapped') }} as uncapped
     inner join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
-    where uncapped.team_id <> 'platform'
+    left join payers on uncapped.job_number = payers.job_number
+    where uncapped.job_number is not null or uncapped.team_id <> 'platform'
 ),
 
 allowed as (
@@ -80,13 +76,17 @@ final as (
     select
         {{ qualified('uncapped', pool_cost) }},
         uncapped.idle_cause,
-        {{ qualified('uncapped', payer) }},
+        coalesce(payers.team_id, uncapped.team_id) as team_id,
+        payers.project_id,
+        payers.user_name,
+        payers.job_key,
         uncapped.policy_row,
         uncapped.reason,
         uncapped.amount
-    from uncapped
+    from {{ ref('int_idle_uncapped') }} as uncapped
     left join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
-    where exceeded.pool_id is null or uncapped.team_id = 'platform'
+    left join payers on uncapped.job_number = payers.job_number
+    where exceeded.pool_id is null or (uncapped.job_number is null and uncapped.team_id = 'platform')
     union all
     select
         {{ pool_cost | join(', ') }},

@@ -16,16 +16,19 @@
     'counterparty_team_id': no_text,
     'reason': 'reason',
     'amount': 'amount',
-    'is_hourly': 'false',
 } %}
 {%- set by_driver = {'driver': 'driver', 'quantity': 'quantity'} %}
 {%- set by_policy = {'policy_row': 'policy_row'} %}
 {%- set no_job = {'user_name': no_text, 'job_key': no_text} %}
 {%- set no_project = dict(no_job, project_id=no_text) %}
-{%- set parts = [
-    ('direct', "'direct'", dict(by_driver, reason=no_text, is_hourly='true')),
+{#- What a job holds and what it pays of a pool's idle cost was added up before: one row per job, cause and policy row. -#}
+{%- set of_jobs = [
+    ('direct', "'direct'", dict(by_driver, reason=no_text)),
+    ('idle_of_jobs', "'idle'", dict(by_policy, idle_cause='idle_cause')),
+] %}
+{%- set of_others = [
     ('daily', "'direct'", by_driver),
-    ('idle', "'idle'", dict(by_policy, idle_cause='idle_cause', is_hourly='true')),
+    ('idle_of_teams', "'idle'", dict(by_policy, idle_cause='idle_cause', **no_job)),
     ('shared', 'allocation_kind', no_job),
     (
         'without_capacity', "'unattributed'",
@@ -39,6 +42,10 @@
         dict(by_policy, team_id="'platform'", counterparty_team_id='team_id', **no_project),
     ),
 ] %}
+{%- set key = [
+    'usage_date', 'pool_id', 'component', 'currency', 'team_id', 'project_id', 'user_name', 'job_key', 'allocation_kind',
+    'idle_cause',
+] %}
 
 with allocation_policies as (
     select * from {{ ref('int_allocation_policies') }}
@@ -48,8 +55,14 @@ direct as (
     select * from {{ ref('int_allocations_direct') }}
 ),
 
-idle as (
+idle_of_jobs as (
     select * from {{ ref('int_allocations_idle') }}
+    where job_key is not null
+),
+
+idle_of_teams as (
+    select * from {{ ref('int_allocations_idle') }}
+    where job_key is null
 ),
 
 daily as (
@@ -76,8 +89,9 @@ without_capacity as (
     select * from {{ ref('int_pool_hour_costs') }}
     where not has_capacity
 ),
+{%- for name, parts in {'of_jobs': of_jobs, 'of_others': of_others}.items() %}
 
-unioned as (
+{{ name }} as (
     {%- for relation, kind, said in parts %}
     {%- set columns = dict(usual, allocation_kind=kind, **said) %}
     select
@@ -95,72 +109,57 @@ unioned as (
     {%- endfor %}
 ),
 
-explained as (
+{{ name }}_explained as (
     select
-        unioned.*,
-        allocation_policies.policy_row as allocation_policy_row,
+        {{ qualified('books', key) }},
+        coalesce(books.policy_row, allocation_policies.policy_row) as policy_row,
+        books.counterparty_team_id,
+        books.driver,
+        books.quantity,
         coalesce(allocation_policies.method, 'direct') as method,
         coalesce(
-            unioned.reason,
+            books.reason,
             case allocation_policies.method
                 when 'time' then 'by time present'
                 when 'complexity' then 'in proportion to use times the weight of the workload'
                 else 'in proportion to use'
             end
-        ) as explanation
-    from unioned
+        )
+        || case
+            when books.team_id = 'unattributed' and books.allocation_kind in ('direct', 'idle')
+                then ', by somebody whom no payer rule knows'
+            else ''
+        end as reason,
+        books.amount
+    from {{ name }} as books
     left join allocation_policies
         on
-            unioned.usage_date = allocation_policies.usage_date
-            and unioned.pool_id = allocation_policies.pool_id
-            and unioned.component = allocation_policies.component
+            books.usage_date = allocation_policies.usage_date
+            and books.pool_id = allocation_policies.pool_id
+            and books.component = allocation_policies.component
 ),
-
-{%- set explained_reason %}
-        case
-            when team_id = 'unattributed' and allocation_kind in ('direct', 'idle')
-                then explanation || ', by somebody whom no payer rule knows'
-            else explanation
-        end
-{%- endset %}
-{%- set key = [
-    'usage_date', 'pool_id', 'component', 'currency', 'team_id', 'project_id', 'user_name', 'job_key', 'allocation_kind',
-    'idle_cause',
-] %}
-{#- What a job holds and what it pays of a pool's idle cost was added up before: one row per job, cause and policy row. -#}
-{%- set is_of_job = "job_key is not null and allocation_kind in ('direct', 'idle') and is_hourly" %}
+{%- endfor %}
 
 -- Several bill lines of one pool and component can reach the same payer for different reasons (owned, and by use).
 final as (
-    select
-        {{ key | join(', ') }},
-        coalesce(policy_row, allocation_policy_row) as policy_row,
-        counterparty_team_id,
-        driver,
-        quantity,
-        method,
-        {{- explained_reason }} as reason,
-        amount
-    from explained
-    where {{ is_of_job }}
+    select * from of_jobs_explained
     union all
     select
         {{ key | join(', ') }},
-        coalesce(policy_row, allocation_policy_row) as policy_row,
+        policy_row,
         counterparty_team_id,
         max(driver) as driver,
         sum(quantity) as quantity,
         max(method) as method,
-        min({{ explained_reason }}) as reason,
+        min(reason) as reason,
         cast(sum(amount) as numeric(38, 9)) as amount
-    from explained
-    where not ({{ is_of_job }})
+    from of_others_explained
     group by
         {{ key | join(', ') }},
-        coalesce(policy_row, allocation_policy_row),
+        policy_row,
         counterparty_team_id,
         -- A team can lend in one hour and borrow in another: what it gets and what it pays stay apart.
-        case when allocation_kind = 'burst' then explanation end
+        case when allocation_kind = 'burst' then reason end
 )
 
 select * from final

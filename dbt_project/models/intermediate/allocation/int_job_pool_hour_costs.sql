@@ -53,6 +53,7 @@ final as (
         job_number,
         {%- for component, quantity in held.items() %}
         case when {{ component }}_used_cost is not null and {{ quantity }} > 0 then {{ quantity }} end as {{ quantity }},
+        {{ component }}_weight,
         case when {{ quantity }} > 0 then {{ component }}_part end as {{ component }}_cost{{ ',' if not loop.last }}
         {%- endfor %}
     from parts

@@ -69,32 +69,10 @@ lost as (
     from checkpointed
 ),
 
-job_costs as (
-    select
-        {{ cost_key | join(', ') }},
-        {{ payer | join(', ') }},
-        cast(sum(amount) as numeric(38, 9)) as amount
-    from (
-        select
-            {{ cost_key | join(', ') }},
-            {{ payer | join(', ') }},
-            amount
-        from {{ ref('int_job_hour_costs') }}
-        union all
-        select
-            {{ cost_key | join(', ') }},
-            {{ payer | join(', ') }},
-            amount
-        from {{ ref('int_burst_hours') }}
-        where job_key is not null
-    ) as charged
-    group by {{ cost_key | join(', ') }}, {{ payer | join(', ') }}
-),
-
 -- How much of the job's time in each pool and hour is lost.
 lost_time as (
     select
-        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id']) }},
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_number']) }},
         lost.job_key,
         lost.end_state,
         lost.policy_row,
@@ -104,8 +82,33 @@ lost_time as (
     from {{ ref('int_job_presence') }} as presence
     inner join lost on presence.job_number = lost.job_number
     group by
-        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id']) }},
+        {{ qualified('presence', ['usage_date', 'hour_ms', 'pool_id', 'job_number']) }},
         lost.job_key, lost.end_state, lost.policy_row, lost.reason
+),
+
+costs as (
+    select
+        {{ qualified('job_costs', cost_key) }},
+        {{ qualified('job_costs', payer) }},
+        job_costs.amount
+    from {{ ref('int_job_hour_costs') }} as job_costs
+    inner join lost_time on {{ equal_on('job_costs', 'lost_time', ['hour_ms', 'pool_id', 'job_number']) }}
+    union all
+    select
+        {{ cost_key | join(', ') }},
+        {{ payer | join(', ') }},
+        amount
+    from {{ ref('int_burst_hours') }}
+    where job_key is not null
+),
+
+job_costs as (
+    select
+        {{ cost_key | join(', ') }},
+        {{ payer | join(', ') }},
+        cast(sum(amount) as numeric(38, 9)) as amount
+    from costs
+    group by {{ cost_key | join(', ') }}, {{ payer | join(', ') }}
 ),
 
 hours as (

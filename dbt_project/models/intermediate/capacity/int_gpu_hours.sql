@@ -5,11 +5,12 @@
 -- Energy is what a GPU's counter added between the first and the last sample, carried over to the time that the samples
 -- stand for. A counter that fell or stood still in between, or that was read too rarely to know whose energy it is, does
 -- not count; then power times time does.
--- To find a group's first and last reading without sorting, instant and counter are one number: instant * 2^47 + counter.
-{%- set instant_weight = 140737488355328 %}
-{%- set reading = as_weight('samples.sampled_ms') ~ ' * ' ~ instant_weight ~ ' + samples.energy_counter_mj' %}
-{%- set first_mj = 'counter_first - ' ~ as_weight('counter_first_ms') ~ ' * ' ~ instant_weight %}
-{%- set last_mj = 'counter_last - ' ~ as_weight('counter_last_ms') ~ ' * ' ~ instant_weight %}
+-- To find a group's first and last reading without sorting, instant and counter are one number: milliseconds since the hour
+-- began * 2^41 + the counter's lowest 41 bits. They stand for the whole counter, since no GPU draws 2^41 millijoules in an
+-- hour; one that seems to (it is 611 kW) is not believed.
+{%- set instant_weight = 2199023255552 %}
+{%- set reading = '(samples.sampled_ms - ' ~ hour_start_ms('samples.sampled_ms') ~ ') * ' ~ instant_weight
+    ~ ' + mod(samples.energy_counter_mj, ' ~ instant_weight ~ ')' %}
 {%- set added_microjoules = as_weight('1000 * (counter_greatest_mj - counter_least_mj)') %}
 
 with stay_hours as (
@@ -27,11 +28,11 @@ broken_hours as (
 ),
 
 {%- set sums %}
-        sum(case when samples.busy_millipercent is not null then samples.interval_ms else 0 end) as busy_sampled_ms,
-        sum(samples.busy_millipercent * samples.interval_ms) as busy_millipercent_ms,
-        sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as power_sampled_ms,
+        cast(sum(case when samples.busy_millipercent is not null then samples.interval_ms else 0 end) as int64) as busy_sampled_ms,
+        cast(sum(samples.busy_millipercent * samples.interval_ms) as int64) as busy_millipercent_ms,
+        cast(sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as int64) as power_sampled_ms,
         coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as power_microjoules,
-        sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as counter_sampled_ms,
+        cast(sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as int64) as counter_sampled_ms,
         min(samples.energy_counter_mj) as counter_least_mj,
         max(samples.energy_counter_mj) as counter_greatest_mj,
         min({{ reading }}) as counter_first,
@@ -40,7 +41,6 @@ broken_hours as (
 
 in_hours as (
     select
-        samples.usage_date,
         samples.cluster_id,
         samples.node_name,
         {{ hour_start_ms('samples.sampled_ms') }} as hour_ms,
@@ -48,18 +48,18 @@ in_hours as (
         samples.part_id,
         {{- sums }}
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
-    group by 1, 2, 3, 4, 5, 6
+    group by 1, 2, 3, 4, 5
 ),
 
 in_broken_hours as (
     select
-        broken_hours.usage_date,
         broken_hours.cluster_id,
         broken_hours.node_name,
         broken_hours.hour_ms,
         samples.gpu_index,
         samples.part_id,
         {{- sums }},
+        broken_hours.usage_date,
         broken_hours.pool_id
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
     inner join broken_hours
@@ -69,18 +69,18 @@ in_broken_hours as (
             and samples.node_name = broken_hours.node_name
             and samples.sampled_ms >= broken_hours.start_ms
             and samples.sampled_ms < broken_hours.end_ms
-    group by 1, 2, 3, 4, 5, 6, broken_hours.pool_id
+    group by 1, 2, 3, 4, 5, broken_hours.usage_date, broken_hours.pool_id
 ),
 
 gpus as (
     select
         in_hours.*,
+        whole_hours.usage_date,
         whole_hours.pool_id
     from in_hours
     inner join whole_hours
         on
-            in_hours.usage_date = whole_hours.usage_date
-            and in_hours.cluster_id = whole_hours.cluster_id
+            in_hours.cluster_id = whole_hours.cluster_id
             and in_hours.node_name = whole_hours.node_name
             and in_hours.hour_ms = whole_hours.hour_ms
     union all
@@ -90,8 +90,8 @@ gpus as (
 read as (
     select
         *,
-        cast({{ floor_divide('counter_first', instant_weight) }} as int64) as counter_first_ms,
-        cast({{ floor_divide('counter_last', instant_weight) }} as int64) as counter_last_ms
+        {{ floor_divide('counter_first', instant_weight) }} as counter_first_ms,
+        {{ floor_divide('counter_last', instant_weight) }} as counter_last_ms
     from gpus
 ),
 
@@ -100,8 +100,9 @@ metered as (
         *,
         coalesce(
             counter_least_mj < counter_greatest_mj
-            and {{ first_mj }} = counter_least_mj
-            and {{ last_mj }} = counter_greatest_mj
+            and counter_greatest_mj - counter_least_mj < {{ instant_weight }}
+            and mod(counter_first, {{ instant_weight }}) = mod(counter_least_mj, {{ instant_weight }})
+            and mod(counter_last, {{ instant_weight }}) = mod(counter_greatest_mj, {{ instant_weight }})
             and counter_last_ms > counter_first_ms
             and counter_last_ms - counter_first_ms <= counter_sampled_ms,
             false
@@ -129,9 +130,9 @@ final as (
         node_name,
         pool_id,
         part_id,
-        sum(busy_sampled_ms) as busy_sampled_ms,
-        sum(busy_millipercent_ms) as busy_millipercent_ms,
-        sum(energy_sampled_ms) as energy_sampled_ms,
+        cast(sum(busy_sampled_ms) as int64) as busy_sampled_ms,
+        cast(sum(busy_millipercent_ms) as int64) as busy_millipercent_ms,
+        cast(sum(energy_sampled_ms) as int64) as energy_sampled_ms,
         sum(energy_microjoules) as energy_microjoules
     from measured
     group by usage_date, hour_ms, cluster_id, node_name, pool_id, part_id
