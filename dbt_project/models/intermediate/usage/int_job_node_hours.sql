@@ -4,7 +4,7 @@
 {%- set node_hour = ['usage_date', 'part_number', 'node_name', 'hour_ms'] %}
 {%- set of_part = [
     'usage_date', 'cluster_id', 'node_name', 'job_number', 'part_number', 'part_id', 'gpu_units', 'cpu_millicores', 'memory_mib',
-    'run_ms', 'suspended_ms', 'part_start_ms', 'part_end_ms',
+    'run_ms', 'suspended_ms',
 ] %}
 
 with inventory as (
@@ -37,6 +37,18 @@ located as (
             and job_nodes.part_end_ms <= inventory.end_ms
 ),
 
+settled_hours as (
+    select
+        located.*,
+        {{ hour_start_ms('located.part_start_ms') }} + hour_steps.hour_number * 3600000 as hour_ms
+    from located
+    inner join {{ ref('int_hour_steps') }} as hour_steps
+        on
+            {{ floor_divide('located.part_end_ms - ' ~ hour_start_ms('located.part_start_ms') ~ ' + 3599999', '3600000') }}
+            = hour_steps.hour_count
+    where located.pool_id is not null
+),
+
 settled as (
     select
         {{ of_part | join(', ') }},
@@ -48,10 +60,9 @@ settled as (
         least(part_end_ms, hour_ms + 3600000) - greatest(part_start_ms, hour_ms) as running_ms,
         true as is_in_inventory,
         least(part_end_ms, hour_ms + 3600000) - greatest(part_start_ms, hour_ms) as part_held_ms,
-        true as is_first_stretch
-    from located
-    {{ cross_join_series(hour_start_ms('part_start_ms'), 'part_end_ms', 3600000, 'hour_ms') }}
-    where pool_id is not null
+        true as is_first_stretch,
+        is_whole_job as is_alone
+    from settled_hours
 ),
 
 hours as (
@@ -182,7 +193,8 @@ cut as (
         ) as part_held_ms,
         row_number() over (
             partition by {{ qualified('pieces', node_hour) }}, pieces.pool_id order by pieces.start_ms
-        ) = 1 as is_first_stretch
+        ) = 1 as is_first_stretch,
+        false as is_alone
     from pieces
     inner join hours on {{ equal_on('pieces', 'hours', node_hour) }}
 ),
@@ -204,6 +216,8 @@ final as (
         gpu_model,
         is_in_inventory,
         is_first_stretch,
+        -- Whether this is surely the only row of its job on the node in the hour, and samples that name it mean no other.
+        is_alone,
         job_number,
         part_id,
         part_number,

@@ -89,6 +89,7 @@ final as (
         job_parts.job_number,
         job_parts.part_number,
         job_parts.part_id,
+        job_parts.part_count = 1 and job_parts.is_only_one_of_its_name as is_whole_job,
         job_parts.partition_name,
         job_parts.part_start_ms,
         job_parts.part_end_ms,

@@ -29,6 +29,17 @@ jobs_of_several_parts as (
     having count(*) > 1
 ),
 
+-- A requeued job runs again under its old name, and samples name it without saying which run they mean.
+names_of_several as (
+    select
+        usage_date,
+        cluster_id,
+        part_id
+    from {{ ref('stg_scheduler__jobs') }}
+    group by usage_date, cluster_id, part_id
+    having count(*) > 1
+),
+
 parts_of_several as (
     select
         jobs.*,
@@ -68,6 +79,7 @@ parts as (
 charged as (
     select
         parts.*,
+        names_of_several.part_id is null as is_only_one_of_its_name,
         greatest(parts.start_ms, days.day_start_ms) as part_start_ms,
         least(parts.end_ms, days.day_end_ms) as part_end_ms,
         coalesce(payers.team_id, 'unattributed') as team_id,
@@ -80,6 +92,7 @@ charged as (
     inner join days on parts.usage_date = days.usage_date
     inner join classes
         on parts.usage_date = classes.usage_date and {{ workload_subject_key('parts.first_') }} = classes.subject_key
+    left join names_of_several on {{ equal_on('parts', 'names_of_several', ['usage_date', 'cluster_id', 'part_id']) }}
     left join payers
         on
             parts.usage_date = payers.usage_date
@@ -110,6 +123,7 @@ final as (
         job_key,
         job_id,
         part_id,
+        is_only_one_of_its_name,
         array_job_id,
         account,
         namespace,

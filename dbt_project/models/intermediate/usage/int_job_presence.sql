@@ -35,6 +35,15 @@ additions as (
 )
 
 select
+    {{ qualified('node_hours', job_hour) }},
+    node_hours.start_ms,
+    node_hours.end_ms,
+    true as is_one_stretch
+from {{ ref('int_job_node_hours') }} as node_hours
+left join spans on {{ equal_on('node_hours', 'spans', job_hour) }}
+where spans.job_number is null
+union all
+select
     {{ job_hour | join(', ') }},
     start_ms,
     end_ms,

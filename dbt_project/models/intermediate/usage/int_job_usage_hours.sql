@@ -136,13 +136,17 @@ described as (
                 else jobs.cpu_held
             end as int64
         ) as energy,
-        spans.first_node_name = jobs.node_name as is_on_first_node,
-        case when spans.is_one_stretch then spans.end_ms - spans.start_ms else coalesce(came_and_went.present_ms, 0) end as present_ms,
+        coalesce(spans.first_node_name = jobs.node_name, true) as is_on_first_node,
+        case
+            when spans.job_number is null then jobs.held_ms
+            when spans.is_one_stretch then spans.end_ms - spans.start_ms
+            else coalesce(came_and_went.present_ms, 0)
+        end as present_ms,
         payers.workload_class,
         coalesce(jobs.gpu_model, found_models.gpu_model, pool_days.gpu_model) as weighed_gpu_model
     from jobs
     inner join payers on jobs.job_number = payers.job_number
-    inner join spans on {{ equal_on('jobs', 'spans', job_hour) }}
+    left join spans on {{ equal_on('jobs', 'spans', job_hour) }}
     left join came_and_went on {{ equal_on('jobs', 'came_and_went', job_hour) }}
     left join found_models on {{ equal_on('jobs', 'found_models', node_hour) }}
     left join pool_days on jobs.usage_date = pool_days.usage_date and jobs.pool_id = pool_days.pool_id
