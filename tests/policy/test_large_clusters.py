@@ -6,7 +6,7 @@ million) and a day that costs five million, to the last decimal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate, pairwise
 from random import Random
@@ -35,7 +35,15 @@ HELD = {
 }
 """What is held of each component at any moment, in its smallest unit."""
 DRIVERS = {"gpu": "gpu_seconds", "cpu": "cpu_core_seconds", "memory": "memory_gib_seconds", "energy": "kwh"}
-MODELS = ("int_job_usage_hours", "int_job_hour_costs", "int_idle_uncapped", "int_burst_hours", "int_lender_credits")
+MODELS = (
+    "int_job_usage_hours",
+    "int_job_pool_hour_costs",
+    "int_job_pool_days",
+    "int_idle_weights",
+    "int_idle_uncapped",
+    "int_burst_hours",
+    "int_lender_credits",
+)
 
 DAY = {"usage_date": GOLDEN.start}
 SLOT = {**DAY, "hour_ms": 0, "pool_id": "large"}
@@ -66,15 +74,25 @@ def weighings(component: str) -> dict[str, list[int]]:
     return {f"pool{seed:02}": parts_of(total, Random(seed)) for seed in range(40)}
 
 
-def jobs(weights: Sequence[int]) -> list[Row]:
-    return [{"team_id": "a", "job_key": f"job{number}", "weight": weight} for number, weight in enumerate(weights)]
+def jobs(pools: Mapping[str, Sequence[int]], component: str) -> list[Row]:
+    """Jobs that hold one unit of the component each, in every pool, with these weights."""
+    one = {**SLOT, quantity_of(component): 1}
+    return [
+        {**one, "pool_id": pool, "job_number": number, f"{component}_weight": weight}
+        for pool, weights in pools.items()
+        for number, weight in enumerate(weights)
+    ]
 
 
-def amounts(rows: Sequence[Row]) -> dict[str, list[Decimal]]:
+def quantity_of(component: str) -> str:
+    return "energy" if component == "energy" else f"{component}_held"
+
+
+def amounts(rows: Sequence[Row], column: str) -> dict[str, list[Decimal]]:
     """By pool, in order of jobs."""
     found: dict[str, list[Decimal]] = {}
-    for row in sorted(rows, key=lambda row: (row["pool_id"], row["job_key"])):
-        found.setdefault(row["pool_id"], []).append(row["amount"])
+    for row in sorted(rows, key=lambda row: (row["pool_id"], row["job_number"])):
+        found.setdefault(row["pool_id"], []).append(row[column])
     return found
 
 
@@ -87,16 +105,14 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
     (row,) = answer(
         models["int_job_usage_hours"],
         {
-            "int_job_node_hours": [
-                {**place, "job_key": "j", "part_id": "j", "part_number": 1, "team_id": "a", "gpu_device_ms": sampled}
+            "int_job_hours": [
+                {**place, "job_number": 1, "held_ms": HOUR_MS, "gpu_device_ms": sampled, "named_energy": held["energy"]}
+                | {"sm_sampled_ms": sampled, "sm_millipercent_ms": sampled * 100_000}
                 | {f"{name}_held": held[name] for name in ("gpu", "cpu", "memory")}
             ],
-            "int_energy": [{**place, "job_key": "j", "cause": "used", "is_measured": True, "weight": held["energy"]}],
-            "int_activity_hours": [
-                {**place, "part_number": 1, "sm_sampled_ms": sampled, "sm_millipercent_ms": sampled * 100_000}
-            ],
-            "int_job_presence": [{**SLOT, "job_key": "j", "start_ms": 0, "end_ms": HOUR_MS}],
-            "int_job_classes": [{**DAY, "job_key": "j", "workload_class": "pretraining"}],
+            "int_job_payers": [{**DAY, "job_number": 1, "workload_class": "pretraining"}],
+            "int_node_energy": [{**place, "unnamed_energy": 0}],
+            "int_energy_rates": [{**DAY, "pool_id": "large", "is_measured": True}],
             "stg_policy__complexity_weights": [
                 {"workload_class": "*", "gpu_model": "*", "weight_thousandths": LARGEST_WEIGHT}
                 | {"valid_from": "2026-01-01", "valid_to": "9999-12-31"}
@@ -117,17 +133,16 @@ def test_direct_cost_of_a_day(models: dict[str, str], golden: Workspace, compone
     """Hours are split, so a day at once is more than there can be."""
     pools = weighings(component)
     cost = {**SLOT, "component": component, "currency": "USD", "used": HELD[component] * DAY_MS, "used_cost": COST}
-    driver = {**SLOT, "driver": DRIVERS[component], "quantity": 1}
     rows = answer(
-        models["int_job_hour_costs"],
+        models["int_job_pool_hour_costs"],
         {
             "int_pool_hour_costs": [{**cost, "pool_id": pool} for pool in pools],
-            "stg_reference__components": [{"component": component, "driver": DRIVERS[component]}],
-            "int_drivers": [{**driver, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool])],
+            "int_job_pool_hours": jobs(pools, component),
         },
         golden.warehouse,
     )
-    assert amounts(rows) == {pool: split(COST, weights) for pool, weights in pools.items()}
+    found = amounts(rows, f"{component}_cost")
+    assert found == {pool: split(COST, weights) for pool, weights in pools.items()}
 
 
 @pytest.mark.parametrize("component", HELD)
@@ -135,16 +150,12 @@ def test_idle_cost_of_a_day(models: dict[str, str], golden: Workspace, component
     pools = weighings(component)
     rule = {**DAY, "component": component, "idle_rule": "proportional by day"}
     cost = {**rule, "hour_ms": 0, "currency": "USD", "idle_cause": "down", "idle_cost": COST, "is_paid_by_hour": False}
-    step = {**rule, "step": 1, "step_weight": 1}
-    rows = answer(
-        models["int_idle_uncapped"],
-        {
-            "int_idle_costs": [{**cost, "pool_id": pool} for pool in pools],
-            "int_idle_weights": [{**step, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool])],
-        },
-        golden.warehouse,
-    )
-    assert amounts(rows) == {pool: split(COST, weights) for pool, weights in pools.items()}
+    costs = [{**cost, "pool_id": pool, "driver": DRIVERS[component]} for pool in pools]
+    days = answer(models["int_job_pool_days"], {"int_job_pool_hours": jobs(pools, component)}, golden.warehouse)
+    tables = {"int_idle_costs": costs, "int_job_pool_days": days}
+    weights = answer(models["int_idle_weights"], tables, golden.warehouse)
+    rows = answer(models["int_idle_uncapped"], {**tables, "int_idle_weights": weights}, golden.warehouse)
+    assert amounts(rows, "amount") == {pool: split(COST, weights) for pool, weights in pools.items()}
 
 
 TOTALS = [PEOPLE, 16, 10**9, 10**18 - 1, 10**18, 10**18 + 1, 10**24 + 7, 5 * 10**31]
@@ -161,17 +172,15 @@ def test_splits_of_all_sizes(models: dict[str, str], golden: Workspace) -> None:
         for amount in ("0.000000001", "-0.000000005", "0.1", "-123456.789012345", *AMOUNTS_AROUND, "99999999.999999999")
     }
     cost = {**SLOT, "component": "gpu", "currency": "USD", "used": 1}
-    driver = {**SLOT, "driver": "gpu_seconds", "quantity": 1}
     rows = answer(
-        models["int_job_hour_costs"],
+        models["int_job_pool_hour_costs"],
         {
             "int_pool_hour_costs": [{**cost, "pool_id": pool, "used_cost": pools[pool][0]} for pool in pools],
-            "stg_reference__components": [{"component": "gpu", "driver": "gpu_seconds"}],
-            "int_drivers": [{**driver, "pool_id": pool, **job} for pool in pools for job in jobs(pools[pool][1])],
+            "int_job_pool_hours": jobs({pool: weights for pool, (_, weights) in pools.items()}, "gpu"),
         },
         golden.warehouse,
     )
-    assert amounts(rows) == {pool: split(amount, weights) for pool, (amount, weights) in pools.items()}
+    assert amounts(rows, "gpu_cost") == {pool: split(amount, weights) for pool, (amount, weights) in pools.items()}
 
 
 # --- transfers ---------------------------------------------------------------------------------------------
