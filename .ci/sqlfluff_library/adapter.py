@@ -18,7 +18,7 @@ def dispatch(name: str, _package: str = "") -> Callable[..., str]:
         if name == "json_pairs":
             return f"select {arguments[-1]}, pair_key, pair_value from {arguments[0]} as pairs"
         if name == "parts_of_each":
-            parts = ", ".join(f"0 as {amount}_part" for amount in arguments[1])
+            parts = ", ".join(f"0 as {piece['part']}" for piece in arguments[1])
             return f"select parts.*, {parts} from ({arguments[0]}) as parts"
         return f"{name}({listed})"
 

@@ -250,8 +250,19 @@ summed as (
 
 final as (
     select
-        usage_date, hour_ms, pool_id, component, idle_rule, step, step_weight, team_id, job_number,
-        weight, running_weight, total_weight, reason
+        usage_date,
+        hour_ms,
+        pool_id,
+        component,
+        idle_rule,
+        step,
+        step_weight,
+        team_id,
+        job_number,
+        weight,
+        running_weight,
+        total_weight,
+        reason
     from summed
     union all
     select

@@ -5,12 +5,12 @@
 
 with pool_hour_costs as (
     select
+        {%- for component in held %}
+        max(case when component = '{{ component }}' then used_cost end) as {{ component }}_used_cost,
+        {%- endfor %}
         hour_ms,
         pool_id,
-        currency,
-        {%- for component in held %}
-        max(case when component = '{{ component }}' then used_cost end) as {{ component }}_used_cost{{ ',' if not loop.last }}
-        {%- endfor %}
+        currency
     from {{ ref('int_pool_hour_costs') }}
     where used > 0
     group by hour_ms, pool_id, currency
@@ -18,16 +18,16 @@ with pool_hour_costs as (
 
 weighted as (
     select
+        {%- for component, quantity in held.items() %}
+        pool_hour_costs.{{ component }}_used_cost,
+        job_hours.{{ quantity }},
+        job_hours.{{ component }}_weight,
+        {%- endfor %}
         job_hours.usage_date,
         job_hours.hour_ms,
         job_hours.pool_id,
         pool_hour_costs.currency,
-        job_hours.job_number,
-        {%- for component, quantity in held.items() %}
-        pool_hour_costs.{{ component }}_used_cost,
-        job_hours.{{ quantity }},
-        job_hours.{{ component }}_weight{{ ',' if not loop.last }}
-        {%- endfor %}
+        job_hours.job_number
     from {{ ref('int_job_pool_hours') }} as job_hours
     inner join pool_hour_costs
         on job_hours.hour_ms = pool_hour_costs.hour_ms and job_hours.pool_id = pool_hour_costs.pool_id
@@ -46,16 +46,16 @@ parts as (
 
 final as (
     select
+        {%- for component, quantity in held.items() %}
+        case when {{ component }}_used_cost is not null and {{ quantity }} > 0 then {{ quantity }} end as {{ quantity }},
+        {{ component }}_weight,
+        case when {{ quantity }} > 0 then {{ component }}_part end as {{ component }}_cost,
+        {%- endfor %}
         usage_date,
         hour_ms,
         pool_id,
         currency,
-        job_number,
-        {%- for component, quantity in held.items() %}
-        case when {{ component }}_used_cost is not null and {{ quantity }} > 0 then {{ quantity }} end as {{ quantity }},
-        {{ component }}_weight,
-        case when {{ quantity }} > 0 then {{ component }}_part end as {{ component }}_cost{{ ',' if not loop.last }}
-        {%- endfor %}
+        job_number
     from parts
 )
 

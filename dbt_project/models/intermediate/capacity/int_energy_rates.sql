@@ -28,14 +28,14 @@ pool_days as (
 
 final as (
     select
-        usage_date,
-        pool_id,
-        gpu_time > 0 as has_gpu_time,
-        held_energy + idle_energy > 0 and held_time + idle_time > 0 as is_measured,
         {%- for use in ['held', 'idle'] %}
         case when {{ use }}_time > 0 then {{ use }}_energy else held_energy + idle_energy end as {{ use }}_energy,
-        case when {{ use }}_time > 0 then {{ use }}_time else held_time + idle_time end as {{ use }}_time{{ ',' if not loop.last }}
+        case when {{ use }}_time > 0 then {{ use }}_time else held_time + idle_time end as {{ use }}_time,
         {%- endfor %}
+        gpu_time > 0 as has_gpu_time,
+        held_energy + idle_energy > 0 and held_time + idle_time > 0 as is_measured,
+        usage_date,
+        pool_id
     from pool_days
 )
 

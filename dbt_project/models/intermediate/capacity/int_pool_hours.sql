@@ -26,10 +26,6 @@ energy_used as (
 
 energy_idle as (
     select
-        node_hours.usage_date,
-        node_hours.hour_ms,
-        node_hours.pool_id,
-        energy_rates.is_measured,
         {%- for cause in idle_causes %}
         sum(
             case
@@ -39,8 +35,12 @@ energy_idle as (
                 when energy_rates.has_gpu_time then node_hours.gpu_{{ cause }}
                 else node_hours.cpu_{{ cause }}
             end
-        ) as {{ cause }}{{ ',' if not loop.last }}
+        ) as {{ cause }},
         {%- endfor %}
+        node_hours.usage_date,
+        node_hours.hour_ms,
+        node_hours.pool_id,
+        energy_rates.is_measured
     from node_hours
     inner join energy_rates
         on node_hours.usage_date = energy_rates.usage_date and node_hours.pool_id = energy_rates.pool_id

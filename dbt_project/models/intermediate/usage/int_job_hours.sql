@@ -36,12 +36,12 @@ summed as (
     select
         usage_date,
         {{ node_hour | join(', ') }},
-        job_number,
+        {%- for column in held + activity + busy %}
+        cast(sum({{ column }}) as int64) as {{ column }},
+        {%- endfor %}
         max(gpu_model) as gpu_model,
         max(part_held_ms) as held_ms,
-        {%- for column in held + activity + busy %}
-        cast(sum({{ column }}) as int64) as {{ column }}{{ ',' if not loop.last }}
-        {%- endfor %}
+        job_number
     from parts
     where not is_alone
     group by usage_date, {{ node_hour | join(', ') }}, job_number

@@ -52,22 +52,22 @@ parts_of_several as (
 
 parts as (
     select
+        {%- for column in of_first_part %}
+        jobs.{{ column }} as first_{{ column }},
+        {%- endfor %}
         jobs.*,
         1 as part_order,
-        1 as part_count,
-        {%- for column in of_first_part %}
-        jobs.{{ column }} as first_{{ column }}{{ ',' if not loop.last }}
-        {%- endfor %}
+        1 as part_count
     from {{ ref('stg_scheduler__jobs') }} as jobs
     left join jobs_of_several_parts
         on jobs.usage_date = jobs_of_several_parts.usage_date and jobs.job_key = jobs_of_several_parts.job_key
     where jobs_of_several_parts.job_key is null
     union all
     select
-        parts_of_several.*,
         {%- for column in of_first_part %}
-        first_parts.{{ column }} as first_{{ column }}{{ ',' if not loop.last }}
+        first_parts.{{ column }} as first_{{ column }},
         {%- endfor %}
+        parts_of_several.*
     from parts_of_several
     inner join parts_of_several as first_parts
         on

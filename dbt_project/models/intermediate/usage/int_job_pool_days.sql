@@ -17,10 +17,10 @@ with parts as (
 )
 
 select
-    parts.*,
     {%- for component in held %}
     {{ running_and_total(
         component ~ '_weight', ['usage_date', 'pool_id'], ['job_number'], component ~ '_running_weight', component ~ '_total_weight'
-    ) }}{{ ',' if not loop.last }}
+    ) }},
     {%- endfor %}
+    parts.*
 from parts
