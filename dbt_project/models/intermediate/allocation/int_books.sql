@@ -48,7 +48,17 @@
 ] %}
 
 with allocation_policies as (
-    select * from {{ ref('int_allocation_policies') }}
+    select
+        usage_date,
+        pool_id,
+        component,
+        policy_row,
+        method,
+        case method
+            when 'time' then 'by time present'
+            when 'complexity' then 'in proportion to use times the weight of the workload'
+        end as reason_of_use
+    from {{ ref('int_allocation_policies') }}
 ),
 
 direct as (
@@ -117,18 +127,11 @@ without_capacity as (
         books.driver,
         books.quantity,
         coalesce(allocation_policies.method, 'direct') as method,
-        coalesce(
-            books.reason,
-            case allocation_policies.method
-                when 'time' then 'by time present'
-                when 'complexity' then 'in proportion to use times the weight of the workload'
-                else 'in proportion to use'
-            end
-        )
-        || case
+        case
             when books.team_id = 'unattributed' and books.allocation_kind in ('direct', 'idle')
-                then ', by somebody whom no payer rule knows'
-            else ''
+                then coalesce(books.reason, allocation_policies.reason_of_use, 'in proportion to use')
+                || ', by somebody whom no payer rule knows'
+            else coalesce(books.reason, allocation_policies.reason_of_use, 'in proportion to use')
         end as reason,
         books.amount
     from {{ name }} as books
