@@ -33,7 +33,10 @@ def run(workspace_data: Path, seeds: Path, target: Path, days: list[date]) -> No
     for batch in _batches(days):
         with _connect(target) as con:
             _read(con, workspace_data / "landing", seeds, batch)
-            _work_out(con, use.STEPS | costs.STEPS | reports.STEPS)
+            _work_out(con, use.STEPS)
+            for table in use.DONE_WITH:
+                con.execute(f"drop table {table}")
+            _work_out(con, costs.STEPS | reports.STEPS)
             for name, query in tables.items():
                 _write(con, target / name / f"{batch[0]}.parquet", query)
     with _connect(target) as con:
@@ -77,7 +80,9 @@ def _read_seeds(con: duckdb.DuckDBPyConnection, seeds: Path) -> None:
         con.execute(f"create temp table {seed} as from read_csv('{seeds}/policy/{seed}.csv', all_varchar = true)")
     types = f"read_csv('{seeds}/reference/instance_types.csv', all_varchar = true)"
     weights = each("{name}_price_weight::bigint as {name}_weight")
-    con.execute(f"create temp table prices as select instance_type, {weights} from {types} where instance_type = 'h100-8'")
+    con.execute(
+        f"create temp table prices as select instance_type, {weights} from {types} where instance_type = 'h100-8'"
+    )
 
 
 def _work_out(con: duckdb.DuckDBPyConnection, steps: dict[str, str]) -> None:

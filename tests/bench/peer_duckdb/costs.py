@@ -23,30 +23,24 @@ inner join (
 left join (select usage_date, resource_id, pool_id, instance_type from nodes) as nodes using (usage_date, resource_id)
 left join prices using (instance_type)
 """
-_NODE_LINES = "(from lines where component = 'node')"
 
 
-def cut(cost: str) -> str:
-    """A node's cost as those of its CPUs, GPUs and memory, in integers of 1e-9."""
-    running = {"cpu": "cpu_weight", "gpu": "cpu_weight + gpu_weight", "memory": "weight"}
-    weights = {name: f"{name}_weight" for name in COMPONENTS}
-    return ", ".join(
-        f"part(nano({cost}), {weights[name]}, {running[name]}, weight) as {name}_{cost}" for name in COMPONENTS
-    )
+_RUNNING = {"cpu": "cpu_weight", "gpu": "cpu_weight + gpu_weight", "memory": "weight"}
 
 
-NODE_LINES = f"""
-select usage_date, charge_key, hour, pool_id, {cut("list_cost")}, {cut("billed_cost")}, {cut("effective_cost")}
-from {_NODE_LINES}
-"""
+def cut(cost: str, component: str) -> str:
+    """What a component's part of a node's line is, in integers of 1e-9."""
+    return f"part(nano({cost}), {component}_weight, {_RUNNING[component]}, weight)"
+
 
 NODE_COSTS = f"""
 select
     usage_date,
     hour::integer as hour,
     pool_id,
-    {each("sum({name}_effective_cost)::bigint as {name}_cost")}
-from node_lines
+    {", ".join(f"sum({cut('effective_cost', name)})::bigint as {name}_cost" for name in COMPONENTS)}
+from lines
+where component = 'node'
 group by usage_date, hour, pool_id
 """
 
@@ -97,7 +91,7 @@ group by usage_date, pool_id, payer
 
 PAID = f"""
 select
-    usage_date, pool_id, payer, team_id, user_name, job_key,
+    usage_date, pool_id, cost_status, payer, team_id, user_name, job_key,
     {each("{name} * {name}_unit // {unit} as {name}_seconds")},
     {each("{name}_direct")},
     {each("part({name}_idle_cost, {name}, {name}_running, {name}_total) as {name}_idle")}
@@ -114,6 +108,7 @@ inner join (
     from pool_hours
     group by usage_date, pool_id
 ) using (usage_date, pool_id)
+inner join statuses using (usage_date, pool_id)
 inner join (select payer, team_id, user_name, job_key from jobs) using (payer)
 cross join units
 """
@@ -125,7 +120,9 @@ left join payer_rules on payer_rules.tag = 'team=' || (tags ->> 'team')
 """
 
 TAGGED = """
-select usage_date, pool_id, component, team_id, sum(nano(effective_cost))::bigint as amount
+select
+    usage_date, pool_id, component, team_id,
+    sum(nano(effective_cost))::bigint as amount
 from lines
 inner join owners using (tags)
 where component = 'storage'
@@ -163,7 +160,6 @@ inner join (
 
 STEPS = {
     "lines": LINES,
-    "node_lines": NODE_LINES,
     "node_costs": NODE_COSTS,
     "statuses": STATUSES,
     "pool_hours": POOL_HOURS,

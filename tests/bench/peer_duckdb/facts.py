@@ -3,49 +3,55 @@
 from __future__ import annotations
 
 from tests.bench.peer_duckdb.arithmetic import COMPONENTS, UNITS, each
+from tests.bench.peer_duckdb.costs import cut
 
+_LINE = """
+    currency,
+    if(is_final, 'final', 'provisional') as cost_status,
+    source as source_name,
+    provider,
+    invoice_id,
+    billing_period_start_at::date as billing_period_date,
+    charge_category,
+    charge_description,
+    service_name,
+    resource_id,
+    tags,
+    {owner} as owner_team_id,
+    null::varchar as owner_project_id,
+    cost_rule,
+    null::varchar as commitment_fee_key,
+    billed_cost::decimal(18, 9) as line_billed_cost,
+    charge_start_at::timestamp as spread_start_at,
+    charge_end_at::timestamp as spread_end_at
+"""
 _CUT = " union all ".join(
-    f"select usage_date, charge_key, '{name}' as component, {name}_list_cost as list_cost,"
-    f" {name}_billed_cost as billed_cost, {name}_effective_cost as effective_cost from node_lines"
+    f"""
+    select
+        usage_date, charge_key, pool_id, '{name}' as component,
+        decimal_of({cut("list_cost", name)}) as list_cost,
+        decimal_of({cut("billed_cost", name)}) as billed_cost,
+        decimal_of({cut("effective_cost", name)}) as effective_cost,
+        decimal_of({cut("effective_cost", name)}) as allocatable_cost,
+        {_LINE.format(owner="null")}
+    from lines
+    where component = 'node'
+    """
     for name in COMPONENTS
 )
 BILLED_COSTS = f"""
-with described as (
-    select
-        usage_date, charge_key, pool_id, component, list_cost, billed_cost, effective_cost, currency,
-        if(is_final, 'final', 'provisional') as cost_status,
-        source as source_name,
-        provider, invoice_id,
-        billing_period_start_at::date as billing_period_date,
-        charge_category, charge_description, service_name, resource_id, tags,
-        case when component = 'storage' then team_id end as owner_team_id,
-        null::varchar as owner_project_id,
-        cost_rule,
-        null::varchar as commitment_fee_key,
-        billed_cost as line_billed_cost,
-        charge_start_at::timestamp as spread_start_at,
-        charge_end_at::timestamp as spread_end_at
-    from lines
-    left join owners using (tags)
-),
-cut as ({_CUT})
-select * replace (
+select
+    usage_date, charge_key, pool_id, component,
     list_cost::decimal(18, 9) as list_cost,
     billed_cost::decimal(18, 9) as billed_cost,
-    effective_cost::decimal(18, 9) as effective_cost
-), effective_cost::decimal(18, 9) as allocatable_cost
-from described
+    effective_cost::decimal(18, 9) as effective_cost,
+    effective_cost::decimal(18, 9) as allocatable_cost,
+    {_LINE.format(owner="case when component = 'storage' then team_id end")}
+from lines
+left join owners using (tags)
 where component <> 'node'
 union all
-select described.* replace (
-    cut.component as component,
-    decimal_of(cut.list_cost) as list_cost,
-    decimal_of(cut.billed_cost) as billed_cost,
-    decimal_of(cut.effective_cost) as effective_cost
-), decimal_of(cut.effective_cost) as allocatable_cost
-from described
-inner join cut using (usage_date, charge_key)
-where described.component = 'node'
+{_CUT}
 """
 
 JOB_USAGE_HOURLY = f"""
@@ -120,7 +126,8 @@ _OF_JOBS = " union all ".join(
         {driver} as driver,
         {quantity} as driver_quantity,
         'in proportion to use' as reason,
-        '{row}' as policy_row
+        '{row}' as policy_row,
+        cost_status
     from paid
     """
     for name in COMPONENTS
@@ -133,8 +140,9 @@ _OF_TEAMS = " union all ".join(
     f"""
     select
         usage_date, pool_id, component, team_id, null, null, '{kind}', null, amount, null, null, '{reason}',
-        'allocation_policies/*/*@2025-01-01'
+        'allocation_policies/*/*@2025-01-01', cost_status
     from {table}
+    inner join statuses using (usage_date, pool_id)
     """
     for table, kind, reason in (
         ("tagged", "direct", "the bill names the owner"),
@@ -162,7 +170,6 @@ select
     null::varchar as counterparty_team_id,
     cost_status
 from ({_OF_JOBS} union all {_OF_TEAMS})
-inner join statuses using (usage_date, pool_id)
 """
 
 AMOUNTS = f"""

@@ -188,3 +188,5 @@ STEPS = OF_JOBS | {
     "unnamed": UNNAMED,
     "usage": USAGE,
 }
+DONE_WITH = ("job_nodes", "gpu_hours", "job_node_hours", "unnamed")
+"""What only other steps of use read: memory is for the rest."""
