@@ -18,7 +18,8 @@ select
     cpu_weight + gpu_weight + memory_weight as weight
 from (select *, date as usage_date from landed_charges) as landed_charges
 inner join (
-    select service_name, component, pool_id, policy_row('cost_rules', rule_order, valid_from) as cost_rule from cost_rules
+    select service_name, component, pool_id, policy_row('cost_rules', rule_order, valid_from) as cost_rule
+    from cost_rules
 ) as rules using (service_name)
 left join (select usage_date, resource_id, pool_id, instance_type from nodes) as nodes using (usage_date, resource_id)
 left join prices using (instance_type)

@@ -82,9 +82,17 @@ inner join (select payer, job_key, team_id, user_name from jobs) using (payer)
 """
 
 _POOL_HOURS = " union all ".join(
-    f"select usage_date, hour, pool_id, '{name}' as component, {name}_cost as cost, {name}_capacity::hugeint as capacity,"
-    f" {name}_held::hugeint as held, {name}_used_cost as used_cost, {name}_idle_cost as idle_cost, {unit * 3600}::hugeint as unit"
-    " from pool_hours"
+    f"""
+    select
+        usage_date, hour, pool_id, '{name}' as component,
+        {name}_cost as cost,
+        {name}_capacity::hugeint as capacity,
+        {name}_held::hugeint as held,
+        {name}_used_cost as used_cost,
+        {name}_idle_cost as idle_cost,
+        {unit * 3600}::hugeint as unit
+    from pool_hours
+    """
     for name, unit in UNITS.items()
 )
 _NONE = "0::decimal(18, 9)"

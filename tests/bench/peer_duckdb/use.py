@@ -132,7 +132,9 @@ with hours as (
     select distinct node_name, hour from job_node_hours where energy is null
 ),
 drawn as (
-    select node_name, hour, sum(energy)::bigint as energy from gpu_hours semi join hours using (node_name, hour) group by all
+    select node_name, hour, sum(energy)::bigint as energy
+    from gpu_hours semi join hours using (node_name, hour)
+    group by node_name, hour
 ),
 held as (
     select
@@ -141,7 +143,7 @@ held as (
         coalesce(sum(energy), 0)::bigint as energy,
         sum(gpu_seconds) filter (energy is null)::bigint as unnamed
     from job_node_hours semi join hours using (node_name, hour)
-    group by all
+    group by usage_date, node_name, hour
 ),
 rests as (
     select
