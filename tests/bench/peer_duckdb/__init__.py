@@ -4,11 +4,12 @@ It writes what a reader of Apportion gets, row by row and to the last digit: the
 and jobs, and the reports of teams, receipts, idle and methods. Amounts are integers of 1e-9, and each part is the
 difference of two neighbouring rounded running shares, so that all parts together are the bill.
 
-What it knows of the company, and therefore does not work out: times are whole seconds, jobs have one part and hold whole
-GPUs, cores and GiB; bill lines last an hour; nodes stay in their pools, are never down or reserved, and have enough cores
-and memory for each GPU, so that the only cause of idle is that nobody asked; no telemetry is missing and no counter is
-reset; all work weighs the same; there is one cluster, one currency, one method and no transfer. Left out altogether:
-hashes of the policy, the fairness report (it samples orders of payers), dimensions, reconciliation, invoices, history.
+What it knows of the company, and therefore does not work out: times are whole seconds, jobs have one part and hold
+whole GPUs, cores and GiB; bill lines last an hour; nodes stay in their pools, are never down or reserved, and have
+enough cores and memory for each GPU, so that the only cause of idle is that nobody asked; no telemetry is missing and
+no counter is reset; all work weighs the same; there is one cluster, one currency, one method and no transfer. Left
+out altogether: hashes of the policy, the fairness report (it samples orders of payers), dimensions, reconciliation,
+invoices, history.
 """
 
 from __future__ import annotations
