@@ -95,7 +95,8 @@ select
     usage_date, pool_id, cost_status, payer, team_id, user_name, job_key,
     {each("{name} * {name}_unit // {unit} as {name}_seconds")},
     {each("{name}_direct")},
-    {each("part({name}_idle_cost, {name}, {name}_running, {name}_total) as {name}_idle")}
+    {each("part({name}_idle_cost, {name}, {name}_running, {name}_total) as {name}_idle")},
+    {each("{name}_idle_cost <> 0 as has_{name}_idle")}
 from (
     select *, {each("(sum({name}::double) over payers)::bigint as {name}_running")}
     from job_days

@@ -137,11 +137,12 @@ _OF_JOBS = " union all ".join(
         '{row}' as policy_row,
         cost_status
     from paid
+    where {rows}
     """
     for name in COMPONENTS
-    for kind, cause, driver, quantity, row in (
-        ("direct", "null", f"'{_DRIVERS[name]}'", f"{name}_seconds", "allocation_policies/*/*@2025-01-01"),
-        ("idle", "'unscheduled'", "null", "null", "idle_policies/*/*@2025-01-01"),
+    for kind, cause, driver, quantity, row, rows in (
+        ("direct", "null", f"'{_DRIVERS[name]}'", f"{name}_seconds", "allocation_policies/*/*@2025-01-01", "true"),
+        ("idle", "'unscheduled'", "null", "null", "idle_policies/*/*@2025-01-01", f"has_{name}_idle"),
     )
 )
 _OF_TEAMS = " union all ".join(

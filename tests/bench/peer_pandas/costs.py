@@ -11,6 +11,8 @@ from tests.bench.peer_pandas.reading import COMPONENTS, HOUR_MS, RESOURCES, cost
 POOL_DAY = ["usage_date", "pool_id"]
 POOL_HOUR = [*POOL_DAY, "hour"]
 PAYER = ["team_id", "user_name", "job_key"]
+LEAST = 1e-9
+"""What is less costs nothing."""
 AMOUNTS = ["list_cost", "billed_cost", "effective_cost"]
 
 
@@ -71,7 +73,7 @@ def idle(pool_job_hours: pd.DataFrame, pool_hours: pd.DataFrame) -> pd.DataFrame
     weights = _long(pool_job_hours.groupby(payer, as_index=False)[COMPONENTS].sum(), payer, "weight")
     pool_day = [*POOL_DAY, "component"]
     days = pool_hours.groupby(pool_day, as_index=False)[["idle_cost", "held"]].sum()
-    parts = weights.merge(days, on=pool_day)
+    parts = weights.merge(days[days["idle_cost"] >= LEAST], on=pool_day)
     parts["amount"] = parts["idle_cost"] * parts["weight"] / parts["held"]
     return parts[[*payer, "component", "amount"]]
 

@@ -20,7 +20,7 @@ def gpu_hours(landing: Path, days: list[date]) -> pd.DataFrame:
     samples["sampled_ms"] = milliseconds(samples["sampled_at"])
     samples["hour"] = samples["sampled_ms"] // HOUR_MS
     samples["busy_percent_ms"] = samples["util_percent"] * samples["interval_ms"]
-    samples["power_millijoules"] = samples["power_watts"] * samples["interval_ms"]
+    samples["power_millijoules"] = (samples["power_watts"] * 1000).round() * samples["interval_ms"] / 1000
     gpus = samples.groupby(["node_name", "gpu_index", "part_id", "hour"], as_index=False, dropna=False).agg(
         sampled_ms=("interval_ms", "sum"),
         busy_percent_ms=("busy_percent_ms", "sum"),

@@ -11,6 +11,8 @@ from tests.bench.peer_polars.reading import COMPONENTS, HOUR_MS, RESOURCES, cost
 POOL_DAY = ["usage_date", "pool_id"]
 POOL_HOUR = [*POOL_DAY, "hour"]
 PAYER = ["team_id", "user_name", "job_key"]
+LEAST = 1e-9
+"""What is less costs nothing."""
 AMOUNTS = ["list_cost", "billed_cost", "effective_cost"]
 
 
@@ -84,8 +86,15 @@ def idle(pool_job_hours: pl.LazyFrame, pool_hours: pl.LazyFrame) -> pl.LazyFrame
         pool_job_hours.group_by(payer)
         .agg(pl.col(COMPONENTS).sum())
         .join(pool_hours.group_by(POOL_DAY).agg(pl.col(amounts).sum()), on=POOL_DAY)
-        .select(*payer, *(pl.col(f"{name}_idle") * pl.col(name) / pl.col(f"{name}_held") for name in COMPONENTS))
-        .rename({f"{name}_idle": name for name in COMPONENTS})
+        .select(
+            *payer,
+            *(
+                pl.when(pl.col(f"{name}_idle") >= LEAST)
+                .then(pl.col(f"{name}_idle") * pl.col(name) / pl.col(f"{name}_held"))
+                .alias(name)
+                for name in COMPONENTS
+            ),
+        )
     )
 
 

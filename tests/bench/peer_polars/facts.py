@@ -77,7 +77,7 @@ def pool_hours(pool_hours: pl.LazyFrame) -> pl.LazyFrame:
 def _of_jobs(parts: pl.LazyFrame, name: str, kind: str) -> pl.LazyFrame:
     is_direct = kind == "direct"
     quantity = pl.col(f"{name}_quantity") / (UNITS[name] * 1000) if is_direct else pl.lit(None, pl.Float64)
-    return parts.select(
+    return parts.filter(pl.col(name).is_not_null()).select(
         *POOL_DAY,
         pl.lit(name).alias("component"),
         *PAYER,

@@ -23,7 +23,7 @@ def gpu_hours(landing: Path, days: list[date]) -> pl.LazyFrame:
         .agg(
             interval.sum().alias("sampled_ms"),
             (pl.col("util_percent") * interval).sum().alias("busy_percent_ms"),
-            (pl.col("power_watts") * interval).sum().alias("power_millijoules"),
+            ((pl.col("power_watts") * 1000).round() * interval / 1000).sum().alias("power_millijoules"),
             counter.min().alias("counter_first"),
             counter.max().alias("counter_last"),
             milliseconds("sampled_at").min().alias("first_ms"),
