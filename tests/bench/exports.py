@@ -174,8 +174,8 @@ from (select range, (hash(range) // 16)::bigint as noise from range({rows}))
 
 _SACCT_JSON = """
 select
-    case when range = 0
-        then '{{"meta": {{"plugin": {{"type": "openapi/dbv0.0.39"}}, "Slurm": {{"release": "23.02.7"}}}}, "jobs": [' else ''
+    case when range > 0 then ''
+        else '{{"meta": {{"plugin": {{"type": "openapi/dbv0.0.39"}}, "Slurm": {{"release": "23.02.7"}}}}, "jobs": ['
     end
     || to_json({{
         job_id: 1000 + range, "array": {{job_id: 0, task: null}}, het: {{job_id: 0, job_offset: null}},
