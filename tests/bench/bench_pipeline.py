@@ -30,6 +30,7 @@ def bench_pipeline(folder: Path, world: World, standard: dict[str, Any] | None =
     peers = {
         "scan": ("(a) scan floor", "floors", "scan"),
         "roll_up": ("(b) roll-up floor", "floors", "roll_up"),
+        "amounts": ("(b2) split floor: amounts alone, no telemetry", "peer_duckdb", "amounts"),
         "script": ("(c) hand-written exact DuckDB script", "peer_duckdb", "run"),
         "polars": ("(d) Polars script, floating point", "peer_polars", "run"),
         "pandas": ("(e) pandas script, floating point", "peer_pandas", "run"),

@@ -57,6 +57,50 @@ def land_bill(bill: str) -> int:
         shutil.rmtree(workspace)
 
 
+# ── other exports ────────────────────────────────────────────────────────────────────────────────────
+def write_export(key: str, target: str) -> int:
+    from tests.bench.exports import write_export
+
+    return write_export(key, Path(target))
+
+
+def read_alone(key: str, file: str) -> int:
+    """DuckDB reads an export as it can, every column, and writes Parquet."""
+    import duckdb
+
+    from orchestration.landing.engine import THREADS
+    from tests.bench.exports import EXPORTS
+
+    with (
+        tempfile.TemporaryDirectory(dir=Path(file).parent) as scratch,
+        duckdb.connect(config={"threads": min(THREADS, os.cpu_count() or 1)}) as con,
+    ):
+        con.execute(f"copy (from {EXPORTS[key].alone.format(file=file)}) to '{scratch}/read.parquet'")
+    return EXPORTS[key].rows
+
+
+def land_export(key: str, file: str) -> int:
+    """An export as the only file of an empty workspace."""
+    from orchestration.landing.loader import land
+    from orchestration.settings import load_sources
+    from tests.bench.exports import EXPORTS
+
+    export = EXPORTS[key]
+    with tempfile.TemporaryDirectory(dir=Path(file).parent) as folder:
+        workspace = Path(folder)
+        sources = workspace / "sources.yml"
+        place = "jobs" if export.source["kind"] == "slurm" else "path"
+        sources.write_text(json.dumps({"sources": [{"name": key, place: file, **export.source}]}))
+        (source,) = load_sources(sources, workspace)
+        since, until = map(date.fromisoformat, export.days)
+        landed = land(source, since, until, workspace)
+        if not any(table.rows for table in landed.tables.values()) or any(
+            table.quarantined for table in landed.tables.values()
+        ):
+            sys.exit(f"{export.name}: {landed}")
+    return export.rows
+
+
 # ── a large company ──────────────────────────────────────────────────────────────────────────────────
 def write_world(folder: str, parameters: str) -> int:
     from tests.bench.world import World, write_world
@@ -173,6 +217,9 @@ JOBS = {
         write_bill,
         convert,
         land_bill,
+        write_export,
+        read_alone,
+        land_export,
         write_world,
         write_empty_world,
         land,

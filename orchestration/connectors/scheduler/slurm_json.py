@@ -21,6 +21,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 NOT_SET = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
 """What older versions print for a number that is not set or has no limit. None of what is read has 16 bits, whose mark
 65534 is as good an id or amount as any."""
+_PLAIN = int | float | str
 NOTHING_FOUND = 9003
 """The number under which slurmrestd says that a list is empty."""
 UNFINISHED = {"CONFIGURING", "PENDING", "RESIZING", "RUNNING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
@@ -159,17 +160,23 @@ def _written_by(meta: Any) -> str:
 
 def number(value: Any) -> int | float | str | None:
     """A number, however it is wrapped; `UNLIMITED` if it has no limit, None if it is not set."""
+    if type(value) is int:
+        return None if value in NOT_SET else value
     if isinstance(value, dict):
         if value.get("infinite"):
             return "UNLIMITED"
         return number(value.get("number")) if value.get("set", True) else None
     if isinstance(value, bool) or value in NOT_SET:
         return None
-    return value if isinstance(value, int | float | str) else None
+    return value if isinstance(value, _PLAIN) else None
 
 
 def text(value: Any) -> str | None:
     """A value as sacct prints it; an empty one is none."""
+    if value is None:
+        return None
+    if type(value) is str:
+        return value.strip() or None
     if isinstance(value, list):
         return ",".join(filter(None, map(text, value))) or None
     found = number(value)
