@@ -7,7 +7,7 @@
 {% macro default__times_rate(amount, rate) -%} cast(({{ amount }}) * ({{ rate }}) as numeric(38, 9)) {%- endmacro %}
 
 {% macro duckdb__times_rate(amount, rate) -%}
-    {{ share(amount, "cast((" ~ rate ~ ") * 1000000000 as hugeint)", "cast(1000000000 as hugeint)") }}
+    {{ share(amount, nano_units(rate), "cast(1000000000 as hugeint)") }}
 {%- endmacro %}
 
 {# Money as an integer weight: nano-units. #}
@@ -16,7 +16,13 @@
 {%- endmacro %}
 
 {% macro default__nano_units(amount) -%} (cast({{ amount }} as bignumeric) * 1000000000) {%- endmacro %}
-{% macro duckdb__nano_units(amount) -%} cast(({{ amount }}) * 1000000000 as hugeint) {%- endmacro %}
+{# Below a million, floating point holds them all; a cast of wide decimals divides. #}
+{% macro duckdb__nano_units(amount) -%}
+    case
+        when abs({{ amount }}) < 1000000 then cast(round(cast({{ amount }} as double) * 1e9) as hugeint)
+        else cast(({{ amount }}) * 1000000000 as hugeint)
+    end
+{%- endmacro %}
 
 {# A numeric(38, 9) as text without trailing zeros, which is how GoogleSQL writes it: 0.2, 15, 0. #}
 {% macro number_as_text(number) -%}
