@@ -1,0 +1,21 @@
+-- grain: one row per hour, pool, team and self-declared workload rule (none where the class was not self-declared)
+{%- set components = ['gpu', 'cpu', 'memory'] %}
+{%- set weights = ['direct', 'time', 'complexity', 'charged'] %}
+
+select
+    usage_date,
+    {{ timestamp_of('hour_ms') }} as hour_at,
+    pool_id,
+    team_id,
+    self_declared_rule,
+    cast(gpu_seconds as numeric(38, 9)) as gpu_seconds,
+    cast(cpu_seconds as numeric(38, 9)) as cpu_core_seconds,
+    cast(memory_seconds as numeric(38, 9)) as memory_gib_seconds,
+    {%- for component in components %}
+    {%- set last_component = loop.last %}
+    {%- for weight in weights %}
+    cast({{ component }}_{{ weight }}_weight as numeric(38, 9)) as {{ component }}_{{ weight }}_weight
+    {{- '' if last_component and loop.last else ',' }}
+    {%- endfor %}
+    {%- endfor %}
+from {{ ref('int_team_hours') }}
