@@ -29,6 +29,7 @@ EXPRESSIONS = {
     "whole share": "{{ share('running', 'amount', 'total', 0) }}",
     "nano units": "{{ nano_units('amount') }}",
     "product": "{{ times_rate('amount', 'rate') }}",
+    "hours": "{{ seconds_to_hours('amount') }}",
 }
 
 
@@ -144,7 +145,8 @@ def test_shares_in_whole_units(sql: dict[str, str]) -> None:
 
 def test_money_as_integers(sql: dict[str, str]) -> None:
     random = Random(3)
-    amounts = [0, 1, *around(10**15, 2**53, 2**63), *numbers(random, 2_000, 10**18), *numbers(random, 100, 10**28)]
+    borders = around(10**15, 2**53, 9 * 10**17, 10**18, 2**63, NANO // 2, 7 * NANO + NANO // 2)
+    amounts = [0, 1, *borders, *numbers(random, 2_000, 10**18), *numbers(random, 100, 10**28)]
     amounts += [-amount for amount in amounts]
     found = said(sql["nano units"], {"amount": "decimal(38, 9)"}, [(numeric(amount),) for amount in amounts])
     assert found == amounts
@@ -157,6 +159,15 @@ def test_products(sql: dict[str, str]) -> None:
     types = {"amount": "decimal(38, 9)", "rate": "decimal(38, 9)"}
     found = said(sql["product"], types, [(numeric(amount), numeric(rate)) for amount, rate in pairs])
     assert found == [numeric(half_up(amount * rate, NANO)) for amount, rate in pairs]
+
+
+def test_hours(sql: dict[str, str]) -> None:
+    random = Random(5)
+    ties = [1_800, 5_400, 3_600 * 10**9 + 1_800]
+    seconds = [0, 1, *around(*ties, 10**15, 9 * 10**17, 10**18), *numbers(random, 2_000, 10**20)]
+    seconds += [-second for second in seconds]
+    found = said(sql["hours"], {"amount": "decimal(38, 9)"}, [(numeric(second),) for second in seconds])
+    assert found == [numeric(half_up(second, 3600)) for second in seconds]
 
 
 ABSENT: list[Case] = [(None, 1, 2), (NANO, None, 2), (NANO, 1, None), (NANO, 1, 0), (0, 0, 0), (-NANO, 3, 0)]

@@ -64,8 +64,7 @@ gpu_use as (
         pool_id,
         sum(gpu_seconds) as gpu_seconds,
         sum(case when busy_share is not null then gpu_seconds else 0 end) as sampled_gpu_seconds,
-        -- A product of two nine-decimal numbers has eighteen; nine are kept of each before the sum.
-        sum(cast(busy_share * gpu_seconds as numeric(38, 9))) as busy_gpu_seconds
+        sum({{ times_rate('gpu_seconds', 'busy_share') }}) as busy_gpu_seconds
     from usage_hours
     group by usage_date, team_id, project_id, pool_id
 ),
