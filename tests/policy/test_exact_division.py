@@ -23,8 +23,12 @@ Units = int | None
 Case = tuple[Units, Units, Units]
 """Amount, running and total; amounts of money in units of their ninth decimal."""
 
+WRITTEN = (1, 1_000, 25_200_000, 3_999_999_999, 4_000_000_001, 3_600_000_000_000)
+"""Denominators that stand in the model, so that the macro knows them."""
+
 EXPRESSIONS = {
     "quotient": "{{ quotient('running', 'total') }}",
+    **{str(total): f"{{{{ quotient('running', '{total}') }}}}" for total in WRITTEN},
     "share": "{{ share('amount', 'running', 'total') }}",
     "whole share": "{{ share('running', 'amount', 'total', 0) }}",
     "nano units": "{{ nano_units('amount') }}",
@@ -126,6 +130,14 @@ def test_quotients_of_64_bits(sql: dict[str, str]) -> None:
     cases = [case for case in quotients() if max(case[1], case[2]) <= LARGEST_64]
     found = said(sql["quotient"], {"running": "int64", "total": "int64"}, [case[1:] for case in cases])
     assert found == [numeric(half_up(top * NANO, total)) for _, top, total in cases]
+
+
+@pytest.mark.parametrize("total", WRITTEN)
+def test_quotients_by_a_known_number(sql: dict[str, str], total: int) -> None:
+    random = Random(total)
+    tops = [*runnings(total, random), *around(9 * 10**18, 2**63, 2**64), *numbers(random, 1_000, 10**24)]
+    found = said(sql[str(total)], {"running": "hugeint"}, [(top,) for top in tops])
+    assert found == [numeric(half_up(top * NANO, total)) for top in tops]
 
 
 def test_shares(sql: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 -- grain: one row per hour, pool, team and self-declared workload rule (none where the class was not self-declared)
 {%- set components = ['gpu', 'cpu', 'memory'] %}
-{%- set weights = ['direct', 'time', 'complexity', 'charged'] %}
+{%- set number = 'numeric(38, 9)' %}
+{%- set weights = {'direct': 'int64', 'time': 'int64', 'complexity': number, 'charged': number} %}
 
 select
     usage_date,
@@ -13,8 +14,8 @@ select
     cast(memory_seconds as numeric(38, 9)) as memory_gib_seconds,
     {%- for component in components %}
     {%- set last_component = loop.last %}
-    {%- for weight in weights %}
-    cast({{ component }}_{{ weight }}_weight as numeric(38, 9)) as {{ component }}_{{ weight }}_weight
+    {%- for weight, type in weights.items() %}
+    cast({{ component }}_{{ weight }}_weight as {{ type }}) as {{ component }}_{{ weight }}_weight
     {{- '' if last_component and loop.last else ',' }}
     {%- endfor %}
     {%- endfor %}

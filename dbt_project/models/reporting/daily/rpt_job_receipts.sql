@@ -1,4 +1,8 @@
 -- grain: one row per UTC day, job run, pool and currency
+{%- set costs_of_a_kind = [
+    'gpu', 'cpu', 'memory', 'energy', 'other_direct', 'idle', 'burst', 'outcome_credit', 'adjustment',
+] %}
+
 with allocations as (
     select * from {{ ref('fct_cost_allocations') }}
     where {{ in_window('usage_date') }} and job_key is not null
@@ -36,20 +40,13 @@ costs as (
         pool_id,
         currency,
         {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
-        cast(
-            sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount else 0 end) as numeric(38, 9)
-        ) as {{ component }}_cost,
+        sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount end) as {{ component }}_cost,
         {%- endfor %}
-        cast(
-            sum(
-                case
-                    when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount
-                    else 0
-                end
-            ) as numeric(38, 9)
+        sum(
+            case when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount end
         ) as other_direct_cost,
         {%- for kind in ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
-        cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
+        sum(case when allocation_kind = '{{ kind }}' then amount end) as {{ kind }}_cost,
         {%- endfor %}
         cast(sum(amount) as numeric(38, 9)) as total_cost
     from allocations
@@ -100,7 +97,6 @@ weights as (
     select
         used.*,
         {{ nano_units('sampled_gpu_seconds') }} as sampled_weight,
-        {{ nano_units('sampled_gpu_seconds - coalesce(busy_gpu_seconds, 0)') }} as held_idle_weight,
         {{ nano_units('coalesce(busy_gpu_seconds, 0)') }} as busy_weight
     from used
 ),
@@ -125,17 +121,11 @@ final as (
         coalesce(pools.pool_name, costs.pool_id) as pool_name,
         pools.gpu_model,
         costs.currency,
-        costs.gpu_cost,
-        costs.cpu_cost,
-        costs.memory_cost,
-        costs.energy_cost,
-        costs.other_direct_cost,
-        costs.idle_cost,
-        costs.burst_cost,
-        costs.outcome_credit_cost,
-        costs.adjustment_cost,
+        {%- for cost in costs_of_a_kind %}
+        cast(coalesce(costs.{{ cost }}_cost, 0) as numeric(38, 9)) as {{ cost }}_cost,
+        {%- endfor %}
         costs.total_cost,
-        {{ share('costs.gpu_cost', 'weights.held_idle_weight', 'weights.sampled_weight') }} as held_idle_cost,
+        {{ share('coalesce(costs.gpu_cost, 0)', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }} as held_idle_cost,
         case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,
         case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.cpu_core_seconds') }} end as core_hours,
         case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.memory_gib_seconds') }} end as memory_gib_hours,
