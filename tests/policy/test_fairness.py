@@ -271,11 +271,12 @@ class Report:
 
     def on(self, pools: Mapping[str, Game], threads: int = 2) -> dict[str, Reported]:
         day = {"usage_date": DAY}
-        idle = {**day, "component": "gpu", "currency": "USD", "team_id": "platform", "allocation_kind": "idle"}
+        idle = {**day, "component": "gpu", "currency": "USD", "team_id": "platform"}
+        idle |= {"idle_cost": POOL_COST, "total_cost": POOL_COST}
         tables = {
             "fct_pool_days": [{**day, "pool_id": pool, "pool_name": pool} for pool in pools],
-            "fct_cost_allocations": [{**idle, "pool_id": pool, "amount": POOL_COST} for pool in pools],
-            "fct_job_usage_hourly": [
+            "rpt_team_costs_daily": [{**idle, "pool_id": pool} for pool in pools],
+            "fct_team_hours": [
                 {"usage_date": hour.date(), "hour_at": hour, "pool_id": pool, "team_id": team}
                 | {"gpu_seconds": Decimal(held) / NANO, "cpu_core_seconds": 0}
                 for pool, game in pools.items()

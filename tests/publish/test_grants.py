@@ -208,7 +208,7 @@ def test_statements_are_printed_and_executed_only_when_asked(project: Workspace,
     monkeypatch.setattr("orchestration.grants._families", lambda workspace: families(parents))
     grants(project.on(BIGQUERY), apply=apply, console=Console(file=out, width=200))
     printed = [line.removesuffix(";") for line in out.getvalue().splitlines() if line.endswith(";")]
-    assert len([one for one in printed if "apportion_all_rows" in one]) == 4
+    assert len([one for one in printed if "apportion_all_rows" in one]) == 5
     assert service.executed == (printed if apply else [])
     assert out.getvalue().rstrip().endswith("executed" if apply else "--apply does it")
 
@@ -217,7 +217,7 @@ def test_policies_are_put_on_the_reports_that_runs_change_in_place(project: Work
     found = protected_tables(project, BigQuerySettings("books"))
     assert found == [
         f"`books`.`apportion_reporting`.`{name}`"
-        for name in ("rpt_fairness", "rpt_job_receipts", "rpt_method_comparison", "rpt_team_costs_daily")
+        for name in ("rpt_fairness", "rpt_job_receipts", "rpt_method_comparison", "rpt_method_costs_daily", "rpt_team_costs_daily")
     ]
 
 

@@ -18,8 +18,3 @@
 
 {# A gauge as a whole number: thousandths of a percent, milliwatts. Rounds half away from zero. #}
 {% macro whole(expression) -%} cast(round({{ expression }}) as int64) {%- endmacro %}
-
-{# Two whole numbers as a quotient with nine decimals, rounded half away; NULL for a denominator of 0. #}
-{% macro quotient(numerator, denominator) -%}
-    {{ share("cast(1 as numeric(38, 9))", as_weight(numerator), as_weight(denominator)) }}
-{%- endmacro %}

@@ -6,6 +6,7 @@
 #}
 {% macro shapley_weights(demands, game) -%}
     {%- set exact_players = 12 -%}
+    {%- set hours_abreast = 24 -%}
     with players as (
         select
             {{ game | join(', ') }},
@@ -108,6 +109,37 @@
         {{ cross_join_series('0', 'sample_sizes.sample_count', 1, 'sample_number') }}
     ),
 
+    -- A day of hours stands side by side, so that there are few rows to bring into each order.
+    numbered_hours as (
+        select
+            {{ game | join(', ') }},
+            hour_at,
+            row_number() over (partition by {{ game | join(', ') }} order by hour_at) - 1 as hour_number
+        from game_hours
+        where player_count > {{ exact_players }}
+    ),
+
+    team_hours as (
+        select
+            {{ qualified('numbered_hours', game) }},
+            {{ floor_divide('numbered_hours.hour_number', hours_abreast) }} as hour_group,
+            demands.team_id,
+            {%- for number in range(hours_abreast) %}
+            sum(
+                case when mod(numbered_hours.hour_number, {{ hours_abreast }}) = {{ number }} then demands.demand else 0 end
+            ) as demand_{{ number }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        from numbered_hours
+        inner join {{ demands }} as demands
+            on {{ equal_on('numbered_hours', 'demands', game) }} and numbered_hours.hour_at = demands.hour_at
+        group by {{ qualified('numbered_hours', game) }}, hour_group, demands.team_id
+    ),
+
+    hour_groups as (
+        select distinct {{ game | join(', ') }}, hour_group
+        from team_hours
+    ),
+
     joined as (
         select
             {{ qualified('orders', game) }},
@@ -115,18 +147,19 @@
             orders.sample_number,
             orders.team_id,
             orders.place,
-            game_hours.hour_at,
-            sum(coalesce(demands.demand, 0)) over (
-                partition by {{ qualified('orders', game) }}, orders.sample_number, game_hours.hour_at
+            {%- for number in range(hours_abreast) %}
+            sum(coalesce(team_hours.demand_{{ number }}, 0)) over (
+                partition by {{ qualified('orders', game) }}, orders.sample_number, hour_groups.hour_group
                 order by orders.place
                 rows between unbounded preceding and current row
-            ) as demand
+            ) as demand_{{ number }}{{ ',' if not loop.last }}
+            {%- endfor %}
         from orders
-        inner join game_hours on {{ equal_on('orders', 'game_hours', game) }}
-        left join {{ demands }} as demands
+        inner join hour_groups on {{ equal_on('orders', 'hour_groups', game) }}
+        left join team_hours
             on
-                {{ equal_on('orders', 'demands', game + ['team_id']) }}
-                and game_hours.hour_at = demands.hour_at
+                {{ equal_on('orders', 'team_hours', game + ['team_id']) }}
+                and hour_groups.hour_group = team_hours.hour_group
     ),
 
     places as (
@@ -136,7 +169,13 @@
             sample_number,
             place,
             team_id,
-            max(demand) as peak
+            max(
+                greatest(
+                    {%- for number in range(hours_abreast) %}
+                    demand_{{ number }}{{ ',' if not loop.last }}
+                    {%- endfor %}
+                )
+            ) as peak
         from joined
         group by {{ game | join(', ') }}, sample_count, sample_number, place, team_id
     ),

@@ -1,4 +1,8 @@
 -- grain: one row per UTC day, job run, pool and currency
+{%- set costs_of_a_kind = [
+    'gpu', 'cpu', 'memory', 'energy', 'other_direct', 'idle', 'burst', 'outcome_credit', 'adjustment',
+] %}
+
 with allocations as (
     select * from {{ ref('fct_cost_allocations') }}
     where {{ in_window('usage_date') }} and job_key is not null
@@ -35,24 +39,14 @@ costs as (
         job_key,
         pool_id,
         currency,
-        min(team_id) as team_id,
-        min(project_id) as project_id,
-        min(user_name) as user_name,
         {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
-        cast(
-            sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount else 0 end) as numeric(38, 9)
-        ) as {{ component }}_cost,
+        sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount end) as {{ component }}_cost,
         {%- endfor %}
-        cast(
-            sum(
-                case
-                    when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount
-                    else 0
-                end
-            ) as numeric(38, 9)
+        sum(
+            case when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount end
         ) as other_direct_cost,
         {%- for kind in ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
-        cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
+        sum(case when allocation_kind = '{{ kind }}' then amount end) as {{ kind }}_cost,
         {%- endfor %}
         cast(sum(amount) as numeric(38, 9)) as total_cost
     from allocations
@@ -69,25 +63,40 @@ used as (
         sum(memory_gib_seconds) as memory_gib_seconds,
         sum(energy_kwh) as energy_kwh,
         sum(case when busy_share is not null then gpu_seconds else 0 end) as sampled_gpu_seconds,
-        sum(cast(busy_share * gpu_seconds as numeric(38, 9))) as busy_gpu_seconds
+        sum({{ times_rate('gpu_seconds', 'busy_share') }}) as busy_gpu_seconds
     from usage_hours
     group by usage_date, job_key, pool_id
 ),
 
 -- Quantities have no currency: where a pool is billed in several, they stand on the first one's row, so that sums are
 -- right.
-numbered as (
+several_currencies as (
     select
-        costs.*,
-        row_number() over (partition by usage_date, job_key, pool_id order by currency) as currency_number
-    from costs
+        usage_date,
+        pool_id
+    from {{ ref('rpt_team_costs_daily') }}
+    where {{ in_window('usage_date') }}
+    group by usage_date, pool_id
+    having min(currency) < max(currency)
+),
+
+first_currencies as (
+    select
+        allocations.usage_date,
+        allocations.job_key,
+        allocations.pool_id,
+        min(allocations.currency) as currency
+    from {{ ref('fct_cost_allocations') }} as allocations
+    inner join several_currencies
+        on allocations.usage_date = several_currencies.usage_date and allocations.pool_id = several_currencies.pool_id
+    where {{ in_window('allocations.usage_date') }} and allocations.job_key is not null
+    group by allocations.usage_date, allocations.job_key, allocations.pool_id
 ),
 
 weights as (
     select
         used.*,
         {{ nano_units('sampled_gpu_seconds') }} as sampled_weight,
-        {{ nano_units('sampled_gpu_seconds - coalesce(busy_gpu_seconds, 0)') }} as held_idle_weight,
         {{ nano_units('coalesce(busy_gpu_seconds, 0)') }} as busy_weight
     from used
 ),
@@ -102,43 +111,42 @@ final as (
         job_days.cluster_id,
         job_days.workload_class,
         job_days.state,
-        costs.team_id,
-        coalesce(teams.team_name, costs.team_id) as team_name,
+        job_days.team_id,
+        coalesce(teams.team_name, job_days.team_id) as team_name,
         teams.cost_centre,
-        costs.project_id,
-        coalesce(projects.project_name, costs.project_id) as project_name,
-        costs.user_name,
+        job_days.project_id,
+        coalesce(projects.project_name, job_days.project_id) as project_name,
+        job_days.user_name,
         costs.pool_id,
         coalesce(pools.pool_name, costs.pool_id) as pool_name,
         pools.gpu_model,
         costs.currency,
-        costs.gpu_cost,
-        costs.cpu_cost,
-        costs.memory_cost,
-        costs.energy_cost,
-        costs.other_direct_cost,
-        costs.idle_cost,
-        costs.burst_cost,
-        costs.outcome_credit_cost,
-        costs.adjustment_cost,
+        {%- for cost in costs_of_a_kind %}
+        cast(coalesce(costs.{{ cost }}_cost, 0) as numeric(38, 9)) as {{ cost }}_cost,
+        {%- endfor %}
         costs.total_cost,
-        {{ share('costs.gpu_cost', 'weights.held_idle_weight', 'weights.sampled_weight') }} as held_idle_cost,
-        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,
-        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.cpu_core_seconds') }} end as core_hours,
-        case when costs.currency_number = 1 then {{ seconds_to_hours('weights.memory_gib_seconds') }} end as memory_gib_hours,
-        case when costs.currency_number = 1 then cast(weights.energy_kwh as numeric(38, 9)) end as energy_kwh,
+        {{ share('coalesce(costs.gpu_cost, 0)', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }} as held_idle_cost,
+        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,
+        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.cpu_core_seconds') }} end as core_hours,
+        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.memory_gib_seconds') }} end as memory_gib_hours,
+        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then cast(weights.energy_kwh as numeric(38, 9)) end as energy_kwh,
         {{ quotient('weights.busy_weight', 'weights.sampled_weight') }} as busy_share,
         job_days.start_at,
         job_days.end_at
-    from numbered as costs
+    from costs
+    left join first_currencies
+        on
+            costs.usage_date = first_currencies.usage_date
+            and costs.job_key = first_currencies.job_key
+            and costs.pool_id = first_currencies.pool_id
     left join weights
         on
             costs.usage_date = weights.usage_date
             and costs.job_key = weights.job_key
             and costs.pool_id = weights.pool_id
     left join job_days on costs.usage_date = job_days.usage_date and costs.job_key = job_days.job_key
-    left join teams on costs.usage_date = teams.usage_date and costs.team_id = teams.team_id
-    left join projects on costs.usage_date = projects.usage_date and costs.project_id = projects.project_id
+    left join teams on costs.usage_date = teams.usage_date and job_days.team_id = teams.team_id
+    left join projects on costs.usage_date = projects.usage_date and job_days.project_id = projects.project_id
     left join pools on costs.usage_date = pools.usage_date and costs.pool_id = pools.pool_id
 )
 

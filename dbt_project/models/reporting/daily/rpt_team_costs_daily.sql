@@ -1,4 +1,7 @@
 -- grain: one row per UTC day, team, project, pool, component and currency
+{%- set kinds = ['direct', 'idle', 'shared', 'burst', 'outcome_credit', 'adjustment', 'unattributed'] %}
+{%- set causes = ['down', 'reserved', 'stranded', 'unscheduled'] %}
+
 with allocations as (
     select * from {{ ref('fct_cost_allocations') }}
     where {{ in_window('usage_date') }}
@@ -32,11 +35,11 @@ costs as (
         pool_id,
         component,
         currency,
-        {%- for kind in ['direct', 'idle', 'shared', 'burst', 'outcome_credit', 'adjustment', 'unattributed'] %}
-        cast(sum(case when allocation_kind = '{{ kind }}' then amount else 0 end) as numeric(38, 9)) as {{ kind }}_cost,
+        {%- for kind in kinds %}
+        sum(case when allocation_kind = '{{ kind }}' then amount end) as {{ kind }}_cost,
         {%- endfor %}
-        {%- for cause in ['down', 'reserved', 'stranded', 'unscheduled'] %}
-        cast(sum(case when idle_cause = '{{ cause }}' then amount else 0 end) as numeric(38, 9)) as idle_{{ cause }}_cost,
+        {%- for cause in causes %}
+        sum(case when idle_cause = '{{ cause }}' then amount end) as idle_{{ cause }}_cost,
         {%- endfor %}
         cast(sum(amount) as numeric(38, 9)) as total_cost,
         -- `final` only if every row is.
@@ -64,8 +67,7 @@ gpu_use as (
         pool_id,
         sum(gpu_seconds) as gpu_seconds,
         sum(case when busy_share is not null then gpu_seconds else 0 end) as sampled_gpu_seconds,
-        -- A product of two nine-decimal numbers has eighteen; nine are kept of each before the sum.
-        sum(cast(busy_share * gpu_seconds as numeric(38, 9))) as busy_gpu_seconds
+        sum({{ times_rate('gpu_seconds', 'busy_share') }}) as busy_gpu_seconds
     from usage_hours
     group by usage_date, team_id, project_id, pool_id
 ),
@@ -88,17 +90,12 @@ final as (
         pools.purchase_class,
         costs.component,
         costs.currency,
-        costs.direct_cost,
-        costs.idle_cost,
-        costs.shared_cost,
-        costs.burst_cost,
-        costs.outcome_credit_cost,
-        costs.adjustment_cost,
-        costs.unattributed_cost,
-        costs.idle_down_cost,
-        costs.idle_reserved_cost,
-        costs.idle_stranded_cost,
-        costs.idle_unscheduled_cost,
+        {%- for kind in kinds %}
+        cast(coalesce(costs.{{ kind }}_cost, 0) as numeric(38, 9)) as {{ kind }}_cost,
+        {%- endfor %}
+        {%- for cause in causes %}
+        cast(coalesce(costs.idle_{{ cause }}_cost, 0) as numeric(38, 9)) as idle_{{ cause }}_cost,
+        {%- endfor %}
         costs.total_cost,
         {{ seconds_to_hours('gpu_use.gpu_seconds') }} as gpu_hours,
         {{ seconds_to_hours('gpu_use.sampled_gpu_seconds') }} as sampled_gpu_hours,

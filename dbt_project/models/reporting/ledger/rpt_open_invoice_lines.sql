@@ -3,13 +3,10 @@
 -- say today beyond what was charged for them. Closed lines plus these are the books.
 {%- set payer = ['team_id', 'project_id', 'component', 'billing_mode', 'cost_centre', 'currency'] %}
 {%- set order = ['team_id', 'project_id', 'component', 'allocation_kind', 'corrected_period_date', 'billing_mode', 'cost_centre'] %}
+{%- set kinds = ['direct', 'idle', 'shared', 'burst', 'outcome_credit', 'adjustment', 'unattributed'] %}
 
-with allocations as (
-    select * from {{ ref('fct_cost_allocations') }}
-),
-
-team_days as (
-    select * from {{ ref('fct_team_days') }}
+with team_costs as (
+    select * from {{ ref('rpt_team_costs_daily') }}
 ),
 
 days as (
@@ -40,21 +37,41 @@ accounts as (
     select * from {{ ref('dim_journal_accounts') }}
 ),
 
+-- All months count, so they are read from the days' sums and not from each job's cost.
+monthly as (
+    select
+        month_date,
+        {{ payer | join(', ') }},
+        {%- for kind in kinds %}
+        sum({{ kind }}_cost) as {{ kind }}_cost{{ ',' if not loop.last }}
+        {%- endfor %}
+    from team_costs
+    group by month_date, {{ payer | join(', ') }}
+),
+
+allocation_kinds as (
+    {%- for kind in kinds %}
+    select '{{ kind }}' as allocation_kind
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
 books as (
     select
-        {{ month_of('allocations.usage_date') }} as month_date,
-        allocations.team_id,
-        allocations.project_id,
-        allocations.component,
-        allocations.allocation_kind,
-        coalesce(team_days.billing_mode, 'showback') as billing_mode,
-        team_days.cost_centre,
-        allocations.currency,
-        cast(sum(allocations.amount) as numeric(38, 9)) as amount
-    from allocations
-    left join team_days
-        on allocations.usage_date = team_days.usage_date and allocations.team_id = team_days.team_id
-    group by 1, 2, 3, 4, 5, 6, 7, 8
+        monthly.month_date,
+        {{ qualified('monthly', payer) }},
+        allocation_kinds.allocation_kind,
+        cast(
+            case allocation_kinds.allocation_kind
+                {%- for kind in kinds %}
+                when '{{ kind }}' then monthly.{{ kind }}_cost
+                {%- endfor %}
+            end as numeric(38, 9)
+        ) as amount
+    from monthly
+    cross join allocation_kinds
 ),
 
 last_close as (

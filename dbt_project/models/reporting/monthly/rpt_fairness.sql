@@ -8,20 +8,12 @@ with usage_hours as (
     select
         usage_hours.*,
         {{ month_of('usage_date') }} as month_date
-    from {{ ref('fct_job_usage_hourly') }} as usage_hours
+    from {{ ref('fct_team_hours') }} as usage_hours
     where {{ in_months('usage_date') }}
 ),
 
-job_days as (
-    select * from {{ ref('fct_job_days') }}
-    where {{ in_months('usage_date') }}
-),
-
-allocations as (
-    select
-        allocations.*,
-        {{ month_of('usage_date') }} as month_date
-    from {{ ref('fct_cost_allocations') }} as allocations
+team_costs as (
+    select * from {{ ref('rpt_team_costs_daily') }}
     where {{ in_months('usage_date') }} and component in ('gpu', 'cpu', 'memory', 'energy')
 ),
 
@@ -60,8 +52,7 @@ held as (
         usage_hours.pool_id,
         usage_hours.hour_at,
         usage_hours.team_id,
-        usage_hours.usage_date,
-        usage_hours.job_key,
+        usage_hours.self_declared_rule,
         measures.measure,
         case measures.measure when 'gpu' then usage_hours.gpu_seconds else usage_hours.cpu_core_seconds end as held_seconds
     from usage_hours
@@ -87,9 +78,9 @@ pool_costs as (
     select
         {{ pool_month | join(', ') }},
         currency,
-        cast(sum(amount) as numeric(38, 9)) as pool_cost,
-        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as pool_idle_cost
-    from allocations
+        cast(sum(total_cost) as numeric(38, 9)) as pool_cost,
+        cast(sum(idle_cost) as numeric(38, 9)) as pool_idle_cost
+    from team_costs
     group by {{ pool_month | join(', ') }}, currency
 ),
 
@@ -112,23 +103,10 @@ charged as (
         {{ pool_month | join(', ') }},
         currency,
         team_id,
-        cast(sum(amount) as numeric(38, 9)) as charged_cost,
-        cast(sum(case when allocation_kind = 'idle' then amount else 0 end) as numeric(38, 9)) as idle_cost
-    from allocations
+        cast(sum(total_cost) as numeric(38, 9)) as charged_cost,
+        cast(sum(idle_cost) as numeric(38, 9)) as idle_cost
+    from team_costs
     group by {{ pool_month | join(', ') }}, currency, team_id
-),
-
-declared as (
-    select
-        held.month_date,
-        held.pool_id,
-        held.team_id,
-        held.measure,
-        held.held_seconds,
-        case when job_days.is_class_self_declared then held.held_seconds else 0 end as self_declared_seconds,
-        case when job_days.is_class_self_declared then job_days.workload_rule end as self_declared_rule
-    from held
-    left join job_days on held.usage_date = job_days.usage_date and held.job_key = job_days.job_key
 ),
 
 used as (
@@ -137,8 +115,10 @@ used as (
         team_id,
         max(measure) as measure,
         cast(sum(held_seconds) as numeric(38, 9)) as used_seconds,
-        cast(sum(self_declared_seconds) as numeric(38, 9)) as self_declared_seconds
-    from declared
+        cast(
+            sum(case when self_declared_rule is not null then held_seconds else 0 end) as numeric(38, 9)
+        ) as self_declared_seconds
+    from held
     group by {{ pool_month | join(', ') }}, team_id
 ),
 
@@ -149,7 +129,7 @@ declared_rules as (
         string_agg(self_declared_rule, ', ' order by self_declared_rule) as self_declared_rules
     from (
         select distinct {{ pool_month | join(', ') }}, team_id, self_declared_rule
-        from declared
+        from held
         where self_declared_rule is not null
     ) as rules
     group by {{ pool_month | join(', ') }}, team_id
