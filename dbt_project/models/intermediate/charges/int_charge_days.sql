@@ -1,7 +1,8 @@
 -- grain: one row per bill line and UTC day that it covers, and per part of a commitment's fee and UTC day
 -- A line gives each day the part of its time that falls on it. The parts of all its days telescope to the line,
 -- and each is known without looking at another day. The parts of an amortized fee are lines of their own: each is placed
--- like the line that it pays for, and belongs to the invoice of the fee.
+-- like the line that it pays for, and belongs to the invoice of the fee. Each part knows its owner, and where it is booked
+-- if its component works by day; what is booked by the hour is cut in int_charge_hours.
 {%- set of_the_bill = [
     'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_start_at'
 ] %}
@@ -13,6 +14,15 @@ with charges as (
 
 days as (
     select * from {{ ref('int_days') }}
+),
+
+components as (
+    select * from {{ ref('stg_reference__components') }}
+),
+
+owners as (
+    select * from {{ ref('int_payers') }}
+    where tags is not null
 ),
 
 commitment_parts as (
@@ -117,12 +127,32 @@ unused_parts as (
     where unused_days.effective_cost <> 0
 ),
 
-final as (
+parts as (
     select * from own_parts
     union all
     select * from used_parts
     union all
     select * from unused_parts
+),
+
+final as (
+    select
+        parts.*,
+        owners.team_id as owner_team_id,
+        owners.project_id as owner_project_id,
+        case
+            when parts.rule_component = 'node' or components.cost_grain = 'hour' then null
+            when components.cost_grain = 'day' then parts.rule_component
+            else 'other'
+        end as day_component,
+        case
+            when parts.rule_component = 'node' or components.cost_grain = 'hour' then null
+            when components.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
+            else 'unmapped'
+        end as day_pool_id
+    from parts
+    left join components on parts.rule_component = components.component
+    left join owners on parts.has_owner and parts.usage_date = owners.usage_date and parts.tags = owners.tags
 )
 
 select * from final

@@ -1,5 +1,5 @@
 -- grain: one row per payer subject and UTC day that a payer rule claims
--- Whoever is missing here is `unattributed` (jobs) or has no owner (bill lines).
+-- Whoever is missing here is `unattributed` (jobs) or has no owner (bill lines, which are known by their tags alone).
 {%- set fields = ['cluster_id', 'account', 'user_name', 'namespace', 'path'] %}
 {%- set pairs = {'labels': 'label', 'tags': 'tag'} %}
 
@@ -91,6 +91,7 @@ valid_matches as (
     select
         named_days.own_key,
         named_days.usage_date,
+        named_days.tags,
         rules.rule_order,
         case when rules.account is not null then named_days.steps end as account_steps
     from named_days
@@ -111,16 +112,18 @@ first_rules as (
     select
         own_key as subject_key,
         usage_date,
+        tags,
         min(rule_order) as rule_order
     from nearest_matches
     where account_steps is null or account_steps = nearest_steps
-    group by own_key, usage_date
+    group by own_key, usage_date, tags
 ),
 
 final as (
     select
         first_rules.subject_key,
         first_rules.usage_date,
+        first_rules.tags,
         rules.team_id,
         rules.project_id,
         rules.policy_row as payer_rule
