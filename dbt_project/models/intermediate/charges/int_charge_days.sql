@@ -12,6 +12,16 @@ with charges as (
     select * from {{ ref('int_charges_classified') }}
 ),
 
+fees as (
+    select * from {{ ref('int_charges_classified') }}
+    where is_amortized
+),
+
+covered as (
+    select * from {{ ref('int_charges_classified') }}
+    where charge_category = 'Usage' and commitment_quantity > 0
+),
+
 days as (
     select * from {{ ref('int_days') }}
 ),
@@ -84,8 +94,8 @@ used_parts as (
         parts.effective_cost,
         cast(0 as numeric(38, 9)) as line_billed_cost
     from commitment_parts as parts
-    inner join charges as fees on parts.usage_date = fees.usage_date and parts.fee_key = fees.charge_key
-    inner join charges as covered on parts.usage_date = covered.usage_date and parts.covered_key = covered.charge_key
+    inner join fees on parts.usage_date = fees.usage_date and parts.fee_key = fees.charge_key
+    inner join covered on parts.usage_date = covered.usage_date and parts.covered_key = covered.charge_key
 ),
 
 unused_days as (
@@ -122,7 +132,7 @@ unused_parts as (
         unused_days.effective_cost,
         cast(0 as numeric(38, 9)) as line_billed_cost
     from unused_days
-    inner join charges as fees on unused_days.usage_date = fees.usage_date and unused_days.fee_key = fees.charge_key
+    inner join fees on unused_days.usage_date = fees.usage_date and unused_days.fee_key = fees.charge_key
     inner join days on unused_days.usage_date = days.usage_date
     where unused_days.effective_cost <> 0
 ),

@@ -1,0 +1,85 @@
+-- grain: one row per kind of bill line and UTC day that a cost rule claims
+-- The first cost rule valid on the day decides. Days are those of the bill and the first ones of its billing periods.
+{%- set fields = ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tags'] %}
+
+with charges as (
+    select * from {{ ref('int_charge_kinds') }}
+),
+
+field_values as (
+    select distinct
+        value_class,
+        example_value
+    from {{ ref('int_charge_values') }}
+),
+
+rules as (
+    select * from {{ ref('stg_policy__cost_rules') }}
+),
+
+components as (
+    select * from {{ ref('stg_reference__components') }}
+),
+
+kinds as (
+    select distinct {% for field in fields %}{{ field }}_class{{ ", " if not loop.last }}{% endfor %}
+    from charges
+),
+
+subjects as (
+    select
+        kinds.*,
+        {%- for field in fields %}
+        {{ field }}_values.example_value as {{ field }},
+        {%- endfor %}
+        row_number() over (order by {% for field in fields %}kinds.{{ field }}_class{{ ", " if not loop.last }}{% endfor %}) as subject_key
+    from kinds
+    {%- for field in fields %}
+    left join field_values as {{ field }}_values on kinds.{{ field }}_class = {{ field }}_values.value_class
+    {%- endfor %}
+),
+
+days as (
+    select usage_date from charges
+    union distinct
+    select billing_period_date as usage_date from charges
+),
+
+subject_days as (
+    select
+        subjects.subject_key,
+        days.usage_date
+    from subjects
+    cross join days
+),
+
+matches as (
+    {{ rule_matches('subjects', 'rules', ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id'], {'tags': 'tag'}) }}
+),
+
+first_rules as (
+    {{ first_rule_of_day('subject_days', 'matches', 'rules') }}
+),
+
+final as (
+    select
+        {%- for field in fields %}
+        subjects.{{ field }}_class,
+        {%- endfor %}
+        first_rules.usage_date,
+        rules.policy_row as cost_rule,
+        rules.component as rule_component,
+        rules.pool_id as rule_pool_id,
+        rules.driver,
+        rules.has_owner,
+        rules.spread,
+        -- `node` stands for the hourly components of a node.
+        coalesce(components.cost_grain, 'hour') as cost_grain
+    from first_rules
+    inner join subjects on first_rules.subject_key = subjects.subject_key
+    inner join rules
+        on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'first_rules.usage_date') }}
+    left join components on rules.component = components.component
+)
+
+select * from final
