@@ -1,16 +1,12 @@
 -- grain: one row per bill line, UTC day that it covers, pool and component
+-- A line of a daily component is booked as a whole, any other as the sums of its hours.
 {%- set amounts = ['list_cost', 'billed_cost', 'effective_cost'] %}
-{%- set of_the_line = [
-    'currency', 'commitment_fee_key', 'source_name', 'provider', 'invoice_id', 'billing_period_start_at', 'charge_category',
-    'charge_description', 'service_name', 'resource_id', 'tags', 'owner_team_id', 'owner_project_id', 'cost_rule', 'is_final',
-    'line_billed_cost', 'spread_start_ms', 'spread_end_ms'
-] %}
 
 with charge_days as (
     select * from {{ ref('int_charge_days') }}
 ),
 
-summed_hours as (
+hourly_costs as (
     select
         usage_date,
         charge_key,
@@ -25,28 +21,43 @@ summed_hours as (
 
 costs as (
     select
-        usage_date,
-        charge_key,
-        day_pool_id as pool_id,
-        day_component as component,
-        {{ (amounts + of_the_line) | join(', ') }}
+        charge_days.usage_date,
+        charge_days.charge_key,
+        coalesce(charge_days.day_pool_id, hourly_costs.pool_id) as pool_id,
+        coalesce(charge_days.day_component, hourly_costs.component) as component,
+        charge_days.currency,
+        {%- for amount in amounts %}
+        case when charge_days.day_component is null then hourly_costs.{{ amount }} else charge_days.{{ amount }} end as {{ amount }},
+        {%- endfor %}
+        charge_days.commitment_fee_key,
+        charge_days.source_name,
+        charge_days.provider,
+        charge_days.invoice_id,
+        charge_days.billing_period_date,
+        charge_days.charge_category,
+        charge_days.charge_description,
+        charge_days.service_name,
+        charge_days.resource_id,
+        charge_days.tags,
+        charge_days.owner_team_id,
+        charge_days.owner_project_id,
+        charge_days.cost_rule,
+        case when charge_days.is_final then 'final' else 'provisional' end as cost_status,
+        charge_days.line_billed_cost,
+        charge_days.spread_start_ms,
+        charge_days.spread_end_ms
     from charge_days
-    where day_component is not null
-    union all
-    select
-        summed_hours.*,
-        {{ qualified('charge_days', of_the_line) }}
-    from summed_hours
-    inner join charge_days
-        on summed_hours.usage_date = charge_days.usage_date and summed_hours.charge_key = charge_days.charge_key
-    where charge_days.day_component is null
+    left join hourly_costs
+        on
+            charge_days.day_component is null
+            and charge_days.usage_date = hourly_costs.usage_date
+            and charge_days.charge_key = hourly_costs.charge_key
 ),
 
 final as (
     select
         costs.*,
-        {{ var('cost_basis') }}_cost as allocatable_cost,
-        case when is_final then 'final' else 'provisional' end as cost_status
+        {{ var('cost_basis') }}_cost as allocatable_cost
     from costs
 )
 

@@ -4,9 +4,9 @@
 -- like the line that it pays for, and belongs to the invoice of the fee. Each part knows its owner, and where it is booked
 -- if its component works by day; what is booked by the hour is cut in int_charge_hours.
 {%- set of_the_bill = [
-    'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_start_at'
+    'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_date'
 ] %}
-{%- set of_the_place = ['service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'driver', 'has_owner'] %}
+{%- set of_the_place = ['service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'cost_grain', 'driver', 'has_owner'] %}
 
 with charges as (
     select * from {{ ref('int_charges_classified') }}
@@ -24,10 +24,6 @@ covered as (
 
 days as (
     select * from {{ ref('int_days') }}
-),
-
-components as (
-    select * from {{ ref('stg_reference__components') }}
 ),
 
 owners as (
@@ -120,6 +116,7 @@ unused_parts as (
         fees.cost_rule,
         'other' as rule_component,
         'commitments' as rule_pool_id,
+        'day' as cost_grain,
         cast(null as {{ dbt.type_string() }}) as driver,
         false as has_owner,
         fees.is_final,
@@ -151,17 +148,16 @@ final as (
         owners.team_id as owner_team_id,
         owners.project_id as owner_project_id,
         case
-            when parts.rule_component = 'node' or components.cost_grain = 'hour' then null
-            when components.cost_grain = 'day' then parts.rule_component
+            when parts.cost_grain = 'hour' then null
+            when parts.cost_grain = 'day' then parts.rule_component
             else 'other'
         end as day_component,
         case
-            when parts.rule_component = 'node' or components.cost_grain = 'hour' then null
-            when components.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
+            when parts.cost_grain = 'hour' then null
+            when parts.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
             else 'unmapped'
         end as day_pool_id
     from parts
-    left join components on parts.rule_component = components.component
     left join owners on parts.has_owner and parts.usage_date = owners.usage_date and parts.tags = owners.tags
 )
 

@@ -16,7 +16,7 @@ final as (
         {%- for field in fields %}
         coalesce({{ field }}_values.value_class, 0) as {{ field }}_class,
         {%- endfor %}
-        cast(charges.billing_period_start_at as date) as billing_period_date
+        {{ date_of('charges.billing_period_start_ms') }} as billing_period_date
     from charges
     {%- for field in fields %}
     left join field_values as {{ field }}_values

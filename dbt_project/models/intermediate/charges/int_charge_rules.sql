@@ -74,7 +74,7 @@ final as (
         rules.has_owner,
         rules.spread,
         -- `node` stands for the hourly components of a node.
-        coalesce(components.cost_grain, 'hour') as cost_grain
+        case when rules.component = 'node' then 'hour' else components.cost_grain end as cost_grain
     from first_rules
     inner join subjects on first_rules.subject_key = subjects.subject_key
     inner join rules

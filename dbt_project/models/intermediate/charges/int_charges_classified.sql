@@ -22,6 +22,7 @@ classified as (
         rules.cost_rule,
         case when {{ is_unused }} then 'other' else coalesce(rules.rule_component, 'other') end as rule_component,
         case when {{ is_unused }} then 'commitments' else rules.rule_pool_id end as rule_pool_id,
+        case when {{ is_unused }} or rules.cost_rule is null then 'day' else rules.cost_grain end as cost_grain,
         rules.driver,
         coalesce(rules.has_owner, false) as has_owner,
         charges.charge_category <> 'Usage' and (
