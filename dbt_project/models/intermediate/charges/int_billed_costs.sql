@@ -23,11 +23,11 @@ costs as (
     select
         charge_days.usage_date,
         charge_days.charge_key,
-        coalesce(charge_days.day_pool_id, hourly_costs.pool_id) as pool_id,
-        coalesce(charge_days.day_component, hourly_costs.component) as component,
+        case when charge_days.is_hourly then hourly_costs.pool_id else charge_days.rule_pool_id end as pool_id,
+        case when charge_days.is_hourly then hourly_costs.component else charge_days.rule_component end as component,
         charge_days.currency,
         {%- for amount in amounts %}
-        case when charge_days.day_component is null then hourly_costs.{{ amount }} else charge_days.{{ amount }} end as {{ amount }},
+        case when charge_days.is_hourly then hourly_costs.{{ amount }} else charge_days.{{ amount }} end as {{ amount }},
         {%- endfor %}
         charge_days.commitment_fee_key,
         charge_days.source_name,
@@ -49,7 +49,7 @@ costs as (
     from charge_days
     left join hourly_costs
         on
-            charge_days.day_component is null
+            charge_days.is_hourly
             and charge_days.usage_date = hourly_costs.usage_date
             and charge_days.charge_key = hourly_costs.charge_key
 ),

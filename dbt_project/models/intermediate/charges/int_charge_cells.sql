@@ -8,12 +8,12 @@ with daily_cells as (
     select
         usage_date,
         charge_key,
-        day_pool_id as pool_id,
-        day_component as component,
+        rule_pool_id as pool_id,
+        rule_component as component,
         cast(null as int64) as hour_ms,
         {{ columns[1:] | join(', ') }}
     from {{ ref('int_charge_days') }}
-    where day_component is not null
+    where not is_hourly
 ),
 
 hourly_cells as (

@@ -55,8 +55,6 @@ own_parts as (
         timed.is_final,
         timed.spread_start_ms,
         timed.spread_end_ms,
-        timed.part_start_ms,
-        timed.part_end_ms,
         {%- for amount, of_line in [
             ('list_cost', 'timed.list_cost'), ('billed_cost', 'timed.billed_cost'), ('effective_cost', 'timed.own_effective_cost'),
         ] %}
@@ -83,8 +81,6 @@ used_parts as (
         fees.is_final and covered.is_final as is_final,
         parts.start_ms as spread_start_ms,
         parts.end_ms as spread_end_ms,
-        parts.start_ms as part_start_ms,
-        parts.end_ms as part_end_ms,
         cast(0 as numeric(38, 9)) as list_cost,
         cast(0 as numeric(38, 9)) as billed_cost,
         parts.effective_cost,
@@ -122,8 +118,6 @@ unused_parts as (
         fees.is_final,
         days.day_start_ms as spread_start_ms,
         days.day_end_ms as spread_end_ms,
-        days.day_start_ms as part_start_ms,
-        days.day_end_ms as part_end_ms,
         cast(0 as numeric(38, 9)) as list_cost,
         cast(0 as numeric(38, 9)) as billed_cost,
         unused_days.effective_cost,
@@ -144,19 +138,31 @@ parts as (
 
 final as (
     select
-        parts.*,
+        parts.usage_date,
+        parts.charge_key,
+        parts.commitment_fee_key,
+        {{ qualified('parts', of_the_bill) }},
+        parts.service_name,
+        parts.resource_id,
+        parts.tags,
+        parts.cost_rule,
+        case when parts.cost_grain is null then 'other' else parts.rule_component end as rule_component,
+        case
+            when parts.cost_grain is null then 'unmapped'
+            when parts.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
+            else parts.rule_pool_id
+        end as rule_pool_id,
+        coalesce(parts.cost_grain = 'hour', false) as is_hourly,
+        parts.driver,
         owners.team_id as owner_team_id,
         owners.project_id as owner_project_id,
-        case
-            when parts.cost_grain = 'hour' then null
-            when parts.cost_grain = 'day' then parts.rule_component
-            else 'other'
-        end as day_component,
-        case
-            when parts.cost_grain = 'hour' then null
-            when parts.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
-            else 'unmapped'
-        end as day_pool_id
+        parts.is_final,
+        parts.spread_start_ms,
+        parts.spread_end_ms,
+        parts.list_cost,
+        parts.billed_cost,
+        parts.effective_cost,
+        parts.line_billed_cost
     from parts
     left join owners on parts.has_owner and parts.usage_date = owners.usage_date and parts.tags = owners.tags
 )

@@ -4,8 +4,12 @@
 {%- set amounts = ['list_cost', 'billed_cost', 'effective_cost'] %}
 
 with charge_days as (
-    select * from {{ ref('int_charge_days') }}
-    where day_component is null
+    select
+        charge_days.*,
+        greatest(charge_days.spread_start_ms, {{ day_start_ms('charge_days.usage_date') }}) as start_ms,
+        least(charge_days.spread_end_ms, {{ day_start_ms('charge_days.usage_date') }} + 86400000) as end_ms
+    from {{ ref('int_charge_days') }} as charge_days
+    where charge_days.is_hourly
 ),
 
 nodes as (
@@ -29,10 +33,10 @@ hours as (
         charge_days.rule_component,
         charge_days.rule_pool_id,
         hour_ms,
-        greatest(charge_days.part_start_ms, hour_ms) as start_ms,
-        least(charge_days.part_end_ms, hour_ms + 3600000) as end_ms
+        greatest(charge_days.start_ms, hour_ms) as start_ms,
+        least(charge_days.end_ms, hour_ms + 3600000) as end_ms
     from charge_days
-    {{ cross_join_series(hour_start_ms('charge_days.part_start_ms'), 'charge_days.part_end_ms', 3600000, 'hour_ms') }}
+    {{ cross_join_series(hour_start_ms('charge_days.start_ms'), 'charge_days.end_ms', 3600000, 'hour_ms') }}
 ),
 
 on_nodes as (
