@@ -4,5 +4,5 @@
     {%- for column in ["cluster_id", "partition_name", "qos", "job_name", "labels", "gpu_units", "time_limit_ms"] -%}
         {%- do columns.append(prefix ~ column) -%}
     {%- endfor -%}
-    {{ key_of(columns) }}
+    {{ text_of(columns) }}
 {%- endmacro %}

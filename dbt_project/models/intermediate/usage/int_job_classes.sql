@@ -4,12 +4,18 @@
 {%- set numbers = {'gpu_units': 'gpu_units', 'time_limit_ms': 'limit_ms'} %}
 {%- set subject = fields + ['labels'] + numbers.keys() | list %}
 
-with subject_days as (
+with described_days as (
     select distinct
-        {{ workload_subject_key() }} as subject_key,
         usage_date,
         {{ subject | join(', ') }}
     from {{ ref('stg_scheduler__jobs') }}
+),
+
+subject_days as (
+    select
+        {{ workload_subject_key() }} as subject_key,
+        described_days.*
+    from described_days
 ),
 
 rules as (
