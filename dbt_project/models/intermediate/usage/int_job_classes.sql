@@ -13,7 +13,7 @@ with described_days as (
 
 subject_days as (
     select
-        {{ workload_subject_key() }} as subject_key,
+        {{ text_of(subject) }} as subject_key,
         described_days.*
     from described_days
 ),
@@ -39,8 +39,8 @@ first_rules as (
 
 final as (
     select
-        subject_days.subject_key,
         subject_days.usage_date,
+        {{ qualified('subject_days', subject) }},
         coalesce(rules.workload_class, 'unclassified') as workload_class,
         rules.policy_row as workload_rule,
         coalesce(rules.is_self_declared, false) as is_class_self_declared

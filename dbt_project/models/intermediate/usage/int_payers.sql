@@ -91,7 +91,6 @@ valid_matches as (
     select
         named_days.own_key,
         named_days.usage_date,
-        named_days.tags,
         rules.rule_order,
         case when rules.account is not null then named_days.steps end as account_steps
     from named_days
@@ -112,22 +111,25 @@ first_rules as (
     select
         own_key as subject_key,
         usage_date,
-        tags,
         min(rule_order) as rule_order
     from nearest_matches
     where account_steps is null or account_steps = nearest_steps
-    group by own_key, usage_date, tags
+    group by own_key, usage_date
 ),
 
 final as (
     select
-        first_rules.subject_key,
-        first_rules.usage_date,
-        first_rules.tags,
+        subject_days.subject_key,
+        subject_days.usage_date,
+        {{ qualified('subject_days', fields) }},
+        subject_days.labels,
+        subject_days.tags,
         rules.team_id,
         rules.project_id,
         rules.policy_row as payer_rule
     from first_rules
+    inner join subject_days
+        on first_rules.subject_key = subject_days.subject_key and first_rules.usage_date = subject_days.usage_date
     inner join rules
         on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'first_rules.usage_date') }}
 )
