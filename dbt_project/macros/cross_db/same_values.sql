@@ -3,21 +3,19 @@
     column. DuckDB looks such rows up; where it is not known that an engine does, one text stands for the columns.
 #}
 {% macro same_values(left, right, columns) -%}
-    {{ return(adapter.dispatch("same_values", "apportion")(left, right, columns)) }}
-{%- endmacro %}
-
-{% macro default__same_values(left, right, columns) -%}
-    {%- set sides = [] -%}
-    {%- for side in [left, right] -%}
-        {%- set of_side = [] -%}
-        {%- for column in columns -%} {%- do of_side.append(side ~ column) -%} {%- endfor -%}
-        {%- do sides.append(text_of(of_side)) -%}
-    {%- endfor -%}
-    {{ sides | join(" = ") }}
-{%- endmacro %}
-
-{% macro duckdb__same_values(left, right, columns) -%}
+    {%- set of_left = [] -%}
+    {%- set of_right = [] -%}
     {%- for column in columns -%}
-    {{ left }}{{ column }} is not distinct from {{ right }}{{ column }}{{ " and " if not loop.last }}
+        {%- do of_left.append(left ~ column) -%}
+        {%- do of_right.append(right ~ column) -%}
+    {%- endfor -%}
+    {{ return(adapter.dispatch("same_values", "apportion")(of_left, of_right)) }}
+{%- endmacro %}
+
+{% macro default__same_values(of_left, of_right) -%} {{ text_of(of_left) }} = {{ text_of(of_right) }} {%- endmacro %}
+
+{% macro duckdb__same_values(of_left, of_right) -%}
+    {%- for column in of_left -%}
+    {{ column }} is not distinct from {{ of_right[loop.index0] }}{{ " and " if not loop.last }}
     {%- endfor -%}
 {%- endmacro %}

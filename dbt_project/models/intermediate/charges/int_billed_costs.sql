@@ -13,7 +13,7 @@ hourly_costs as (
         pool_id,
         component,
         {%- for amount in amounts %}
-        cast(sum({{ amount }}) as numeric(38, 9)) as {{ amount }}{{ "," if not loop.last }}
+        cast(sum({{ amount }}) as numeric(38, 9)) as {{ amount }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from {{ ref('int_charge_hours') }}
     group by usage_date, charge_key, pool_id, component

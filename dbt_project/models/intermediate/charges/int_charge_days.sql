@@ -6,7 +6,9 @@
 {%- set of_the_bill = [
     'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_date'
 ] %}
-{%- set of_the_place = ['service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'cost_grain', 'driver', 'has_owner'] %}
+{%- set of_the_place = [
+    'service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'cost_grain', 'driver', 'has_owner'
+] %}
 
 with charges as (
     select * from {{ ref('int_charges_classified') }}

@@ -148,7 +148,7 @@ final as (
         owner_team_id,
         owner_project_id,
         {%- for amount in amounts %}
-        {{ amount }}_part as {{ amount }}{{ "," if not loop.last }}
+        {{ amount }}_part as {{ amount }}{% if not loop.last %},{% endif %}
         {%- endfor %}
     from parts
 )

@@ -13,15 +13,15 @@ field_values as (
 final as (
     select
         charges.*,
-        {%- for field in fields %}
+        {% for field in fields %}
         coalesce({{ field }}_values.value_class, 0) as {{ field }}_class,
-        {%- endfor %}
+        {% endfor %}
         {{ date_of('charges.billing_period_start_ms') }} as billing_period_date
     from charges
-    {%- for field in fields %}
+    {% for field in fields %}
     left join field_values as {{ field }}_values
         on {{ field }}_values.field_name = '{{ field }}' and charges.{{ field }} = {{ field }}_values.field_value
-    {%- endfor %}
+    {% endfor %}
 )
 
 select * from final

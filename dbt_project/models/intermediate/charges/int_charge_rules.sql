@@ -1,6 +1,7 @@
 -- grain: one row per kind of bill line and UTC day that a cost rule claims
 -- The first cost rule valid on the day decides. Days are those of the bill and the first ones of its billing periods.
-{%- set fields = ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id', 'tags'] %}
+{%- set fields = ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id'] %}
+{%- set classes = ['provider_class', 'charge_category_class', 'service_name_class', 'sku_id_class', 'resource_id_class', 'tags_class'] %}
 
 with charges as (
     select * from {{ ref('int_charge_kinds') }}
@@ -22,21 +23,21 @@ components as (
 ),
 
 kinds as (
-    select distinct {% for field in fields %}{{ field }}_class{{ ", " if not loop.last }}{% endfor %}
+    select distinct {{ classes | join(', ') }}
     from charges
 ),
 
 subjects as (
     select
         kinds.*,
-        {%- for field in fields %}
+        {% for field in fields + ['tags'] %}
         {{ field }}_values.example_value as {{ field }},
-        {%- endfor %}
-        row_number() over (order by {% for field in fields %}kinds.{{ field }}_class{{ ", " if not loop.last }}{% endfor %}) as subject_key
+        {% endfor %}
+        row_number() over (order by {{ classes | join(', ') }}) as subject_key
     from kinds
-    {%- for field in fields %}
+    {% for field in fields + ['tags'] %}
     left join field_values as {{ field }}_values on kinds.{{ field }}_class = {{ field }}_values.value_class
-    {%- endfor %}
+    {% endfor %}
 ),
 
 days as (
@@ -54,7 +55,7 @@ subject_days as (
 ),
 
 matches as (
-    {{ rule_matches('subjects', 'rules', ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id'], {'tags': 'tag'}) }}
+    {{ rule_matches('subjects', 'rules', fields, {'tags': 'tag'}) }}
 ),
 
 first_rules as (
@@ -63,9 +64,7 @@ first_rules as (
 
 final as (
     select
-        {%- for field in fields %}
-        subjects.{{ field }}_class,
-        {%- endfor %}
+        {{ qualified('subjects', classes) }},
         first_rules.usage_date,
         rules.policy_row as cost_rule,
         rules.component as rule_component,
