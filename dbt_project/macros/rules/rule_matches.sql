@@ -5,9 +5,12 @@
     match. `pairs` names JSON columns of the subjects (labels, tags) and the rule column that reads a `key=value`
     pair of them. `ranges` names numbers of the subjects and the suffix of the rule's `min_` and `max_` columns, which
     are half-open. The caller picks the first match among the rules valid on a day (`first_rule_of_day`).
+
+    No row comes twice. That they are said to be distinct keeps DuckDB 2.0 from reordering these joins together with
+    those of the caller, where it sometimes took the left one for an inner one and lost what no pair is asked of.
 #}
 {% macro rule_matches(subjects, rules, fields, pairs, ranges={}) -%}
-    select
+    select distinct
         subjects.subject_key,
         rules.policy_row
     from {{ subjects }} as subjects

@@ -3,15 +3,8 @@
 {%- set fields = ['provider', 'charge_category', 'service_name', 'sku_id', 'resource_id'] %}
 {%- set classes = ['provider_class', 'charge_category_class', 'service_name_class', 'sku_id_class', 'resource_id_class', 'tags_class'] %}
 
-with charges as (
-    select * from {{ ref('int_charge_kinds') }}
-),
-
-field_values as (
-    select distinct
-        value_class,
-        example_value
-    from {{ ref('int_charge_values') }}
+with subjects as (
+    select * from {{ ref('int_charge_subjects') }}
 ),
 
 rules as (
@@ -22,28 +15,10 @@ components as (
     select * from {{ ref('stg_reference__components') }}
 ),
 
-kinds as (
-    select distinct {{ classes | join(', ') }}
-    from charges
-),
-
-subjects as (
-    select
-        kinds.*,
-        {% for field in fields + ['tags'] %}
-        {{ field }}_values.example_value as {{ field }},
-        {% endfor %}
-        row_number() over (order by {{ classes | join(', ') }}) as subject_key
-    from kinds
-    {% for field in fields + ['tags'] %}
-    left join field_values as {{ field }}_values on kinds.{{ field }}_class = {{ field }}_values.value_class
-    {% endfor %}
-),
-
 days as (
-    select usage_date from charges
+    select usage_date from {{ ref('int_charge_kinds') }}
     union distinct
-    select billing_period_date as usage_date from charges
+    select billing_period_date as usage_date from {{ ref('int_charge_kinds') }}
 ),
 
 subject_days as (
