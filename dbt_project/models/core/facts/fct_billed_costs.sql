@@ -13,7 +13,7 @@ select
     source_name,
     provider,
     invoice_id,
-    cast(billing_period_start_at as date) as billing_period_date,
+    billing_period_date,
     charge_category,
     charge_description,
     service_name,

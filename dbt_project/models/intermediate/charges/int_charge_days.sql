@@ -1,18 +1,36 @@
 -- grain: one row per bill line and UTC day that it covers, and per part of a commitment's fee and UTC day
 -- A line gives each day the part of its time that falls on it. The parts of all its days telescope to the line,
 -- and each is known without looking at another day. The parts of an amortized fee are lines of their own: each is placed
--- like the line that it pays for, and belongs to the invoice of the fee.
+-- like the line that it pays for, and belongs to the invoice of the fee. Each part knows its owner, and where it is booked
+-- if its component works by day; what is booked by the hour is cut in int_charge_hours.
 {%- set of_the_bill = [
-    'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_start_at'
+    'source_name', 'provider', 'invoice_id', 'currency', 'charge_category', 'charge_description', 'billing_period_date'
 ] %}
-{%- set of_the_place = ['service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'driver', 'has_owner'] %}
+{%- set of_the_place = [
+    'service_name', 'resource_id', 'tags', 'cost_rule', 'rule_component', 'rule_pool_id', 'cost_grain', 'driver', 'has_owner'
+] %}
 
 with charges as (
     select * from {{ ref('int_charges_classified') }}
 ),
 
+fees as (
+    select * from {{ ref('int_charges_classified') }}
+    where is_amortized
+),
+
+covered as (
+    select * from {{ ref('int_charges_classified') }}
+    where charge_category = 'Usage' and commitment_quantity > 0
+),
+
 days as (
     select * from {{ ref('int_days') }}
+),
+
+owners as (
+    select * from {{ ref('int_payers') }}
+    where tags is not null
 ),
 
 commitment_parts as (
@@ -39,8 +57,6 @@ own_parts as (
         timed.is_final,
         timed.spread_start_ms,
         timed.spread_end_ms,
-        timed.part_start_ms,
-        timed.part_end_ms,
         {%- for amount, of_line in [
             ('list_cost', 'timed.list_cost'), ('billed_cost', 'timed.billed_cost'), ('effective_cost', 'timed.own_effective_cost'),
         ] %}
@@ -67,15 +83,13 @@ used_parts as (
         fees.is_final and covered.is_final as is_final,
         parts.start_ms as spread_start_ms,
         parts.end_ms as spread_end_ms,
-        parts.start_ms as part_start_ms,
-        parts.end_ms as part_end_ms,
         cast(0 as numeric(38, 9)) as list_cost,
         cast(0 as numeric(38, 9)) as billed_cost,
         parts.effective_cost,
         cast(0 as numeric(38, 9)) as line_billed_cost
     from commitment_parts as parts
-    inner join charges as fees on parts.usage_date = fees.usage_date and parts.fee_key = fees.charge_key
-    inner join charges as covered on parts.usage_date = covered.usage_date and parts.covered_key = covered.charge_key
+    inner join fees on parts.usage_date = fees.usage_date and parts.fee_key = fees.charge_key
+    inner join covered on parts.usage_date = covered.usage_date and parts.covered_key = covered.charge_key
 ),
 
 unused_days as (
@@ -100,29 +114,59 @@ unused_parts as (
         fees.cost_rule,
         'other' as rule_component,
         'commitments' as rule_pool_id,
+        'day' as cost_grain,
         cast(null as {{ dbt.type_string() }}) as driver,
         false as has_owner,
         fees.is_final,
         days.day_start_ms as spread_start_ms,
         days.day_end_ms as spread_end_ms,
-        days.day_start_ms as part_start_ms,
-        days.day_end_ms as part_end_ms,
         cast(0 as numeric(38, 9)) as list_cost,
         cast(0 as numeric(38, 9)) as billed_cost,
         unused_days.effective_cost,
         cast(0 as numeric(38, 9)) as line_billed_cost
     from unused_days
-    inner join charges as fees on unused_days.usage_date = fees.usage_date and unused_days.fee_key = fees.charge_key
+    inner join fees on unused_days.usage_date = fees.usage_date and unused_days.fee_key = fees.charge_key
     inner join days on unused_days.usage_date = days.usage_date
     where unused_days.effective_cost <> 0
 ),
 
-final as (
+parts as (
     select * from own_parts
     union all
     select * from used_parts
     union all
     select * from unused_parts
+),
+
+final as (
+    select
+        parts.usage_date,
+        parts.charge_key,
+        parts.commitment_fee_key,
+        {{ qualified('parts', of_the_bill) }},
+        parts.service_name,
+        parts.resource_id,
+        parts.tags,
+        parts.cost_rule,
+        case when parts.cost_grain is null then 'other' else parts.rule_component end as rule_component,
+        case
+            when parts.cost_grain is null then 'unmapped'
+            when parts.cost_grain = 'day' then coalesce(parts.rule_pool_id, 'unmapped')
+            else parts.rule_pool_id
+        end as rule_pool_id,
+        coalesce(parts.cost_grain = 'hour', false) as is_hourly,
+        parts.driver,
+        owners.team_id as owner_team_id,
+        owners.project_id as owner_project_id,
+        parts.is_final,
+        parts.spread_start_ms,
+        parts.spread_end_ms,
+        parts.list_cost,
+        parts.billed_cost,
+        parts.effective_cost,
+        parts.line_billed_cost
+    from parts
+    left join owners on parts.has_owner and parts.usage_date = owners.usage_date and parts.tags = owners.tags
 )
 
 select * from final

@@ -4,7 +4,13 @@ with cases as (
         usage_date,
         pool_id,
         component
-    from {{ ref('int_charge_cells') }}
+    from {{ ref('int_charge_hours') }}
+    union distinct
+    select distinct
+        usage_date,
+        pool_id,
+        component
+    from {{ ref('int_daily_costs') }}
     union distinct
     select
         pool_days.usage_date,

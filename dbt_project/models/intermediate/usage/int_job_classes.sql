@@ -4,12 +4,18 @@
 {%- set numbers = {'gpu_units': 'gpu_units', 'time_limit_ms': 'limit_ms'} %}
 {%- set subject = fields + ['labels'] + numbers.keys() | list %}
 
-with subject_days as (
+with described_days as (
     select distinct
-        {{ workload_subject_key() }} as subject_key,
         usage_date,
         {{ subject | join(', ') }}
     from {{ ref('stg_scheduler__jobs') }}
+),
+
+subject_days as (
+    select
+        {{ text_of(subject) }} as subject_key,
+        described_days.*
+    from described_days
 ),
 
 rules as (
@@ -33,8 +39,8 @@ first_rules as (
 
 final as (
     select
-        subject_days.subject_key,
         subject_days.usage_date,
+        {{ qualified('subject_days', subject) }},
         coalesce(rules.workload_class, 'unclassified') as workload_class,
         rules.policy_row as workload_rule,
         coalesce(rules.is_self_declared, false) as is_class_self_declared

@@ -6,6 +6,8 @@
     'cluster_id', 'account', 'user_name', 'namespace', 'labels', 'partition_name', 'qos', 'job_name', 'gpu_units',
     'time_limit_ms', 'checkpoint_interval_ms',
 ] %}
+{%- set names_of_payer = ['cluster_id', 'account', 'user_name', 'namespace', 'labels'] %}
+{%- set names_of_class = ['cluster_id', 'partition_name', 'qos', 'job_name', 'labels', 'gpu_units', 'time_limit_ms'] %}
 
 with days as (
     select * from {{ ref('int_days') }}
@@ -13,6 +15,7 @@ with days as (
 
 payers as (
     select * from {{ ref('int_payers') }}
+    where path is null and tags is null
 ),
 
 classes as (
@@ -91,15 +94,14 @@ charged as (
     from parts
     inner join days on parts.usage_date = days.usage_date
     inner join classes
-        on parts.usage_date = classes.usage_date and {{ workload_subject_key('parts.first_') }} = classes.subject_key
+        on
+            parts.usage_date = classes.usage_date
+            and {{ same_values('parts.first_', 'classes.', names_of_class) }}
     left join names_of_several on {{ equal_on('parts', 'names_of_several', ['usage_date', 'cluster_id', 'part_id']) }}
     left join payers
         on
             parts.usage_date = payers.usage_date
-            and {{ payer_subject_key(
-                'parts.first_cluster_id', 'parts.first_account', 'parts.first_user_name', 'parts.first_namespace',
-                labels='parts.first_labels'
-            ) }} = payers.subject_key
+            and {{ same_values('parts.first_', 'payers.', names_of_payer) }}
 ),
 
 numbered as (

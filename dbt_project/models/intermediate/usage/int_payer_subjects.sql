@@ -90,9 +90,8 @@ named as (
     where tags is not null
 ),
 
-final as (
+subjects as (
     select distinct
-        {{ payer_subject_key('cluster_id', 'account', 'user_name', 'namespace', 'path', 'labels', 'tags') }} as subject_key,
         usage_date,
         cluster_id,
         account,
@@ -102,6 +101,13 @@ final as (
         labels,
         tags
     from named
+),
+
+final as (
+    select
+        {{ payer_subject_key('cluster_id', 'account', 'user_name', 'namespace', 'path', 'labels', 'tags') }} as subject_key,
+        subjects.*
+    from subjects
 )
 
 select * from final

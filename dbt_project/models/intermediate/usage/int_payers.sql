@@ -1,5 +1,5 @@
 -- grain: one row per payer subject and UTC day that a payer rule claims
--- Whoever is missing here is `unattributed` (jobs) or has no owner (bill lines).
+-- Whoever is missing here is `unattributed` (jobs) or has no owner (bill lines, which are known by their tags alone).
 {%- set fields = ['cluster_id', 'account', 'user_name', 'namespace', 'path'] %}
 {%- set pairs = {'labels': 'label', 'tags': 'tag'} %}
 
@@ -119,12 +119,17 @@ first_rules as (
 
 final as (
     select
-        first_rules.subject_key,
-        first_rules.usage_date,
+        subject_days.subject_key,
+        subject_days.usage_date,
+        {{ qualified('subject_days', fields) }},
+        subject_days.labels,
+        subject_days.tags,
         rules.team_id,
         rules.project_id,
         rules.policy_row as payer_rule
     from first_rules
+    inner join subject_days
+        on first_rules.subject_key = subject_days.subject_key and first_rules.usage_date = subject_days.usage_date
     inner join rules
         on first_rules.rule_order = rules.rule_order and {{ valid_on('rules', 'first_rules.usage_date') }}
 )
