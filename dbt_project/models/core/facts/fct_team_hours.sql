@@ -11,12 +11,10 @@ select
     self_declared_rule,
     cast(gpu_seconds as numeric(38, 9)) as gpu_seconds,
     cast(cpu_seconds as numeric(38, 9)) as cpu_core_seconds,
-    cast(memory_seconds as numeric(38, 9)) as memory_gib_seconds,
     {%- for component in components %}
-    {%- set last_component = loop.last %}
     {%- for weight, type in weights.items() %}
-    cast({{ component }}_{{ weight }}_weight as {{ type }}) as {{ component }}_{{ weight }}_weight
-    {{- '' if last_component and loop.last else ',' }}
+    cast({{ component }}_{{ weight }}_weight as {{ type }}) as {{ component }}_{{ weight }}_weight,
     {%- endfor %}
     {%- endfor %}
+    cast(memory_seconds as numeric(38, 9)) as memory_gib_seconds
 from {{ ref('int_team_hours') }}

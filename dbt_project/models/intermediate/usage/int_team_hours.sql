@@ -1,7 +1,6 @@
 -- grain: one row per hour, pool, team and self-declared workload rule (none where the class was not self-declared)
 -- What each method counts of a job, added up: all that the comparisons of a month need of the hours of its jobs.
 {%- set units = {'gpu': '25200000', 'cpu': '1000000', 'memory': '1024000'} %}
-{%- set weights = ['direct', 'time', 'complexity', 'charged'] %}
 
 with usage_hours as (
     select * from {{ ref('int_job_usage_hours') }}
@@ -38,15 +37,14 @@ final as (
         jobs.hour_ms,
         jobs.pool_id,
         jobs.team_id,
-        declared.workload_rule as self_declared_rule,
         {%- for component in units %}
         sum(jobs.{{ component }}_seconds) as {{ component }}_seconds,
+        sum(jobs.{{ component }}_direct_weight) as {{ component }}_direct_weight,
         sum(case when jobs.{{ component }}_direct_weight > 0 then jobs.present_ms else 0 end) as {{ component }}_time_weight,
-        {%- for weight in weights if weight != 'time' %}
-        sum(jobs.{{ component }}_{{ weight }}_weight) as {{ component }}_{{ weight }}_weight{{ ',' if not loop.last }}
-        {%- endfor -%}
-        {{ ',' if not loop.last }}
+        sum(jobs.{{ component }}_complexity_weight) as {{ component }}_complexity_weight,
+        sum(jobs.{{ component }}_charged_weight) as {{ component }}_charged_weight,
         {%- endfor %}
+        declared.workload_rule as self_declared_rule
     from jobs
     left join declared on jobs.usage_date = declared.usage_date and jobs.job_key = declared.job_key
     group by jobs.usage_date, jobs.hour_ms, jobs.pool_id, jobs.team_id, declared.workload_rule
