@@ -80,7 +80,13 @@ daily as (
         cast(sum({{ method }}_cost) as numeric(38, 9)) as {{ method }}_method_cost,
         {%- endfor %}
         cast(
-            sum(case method {% for method in methods %}when '{{ method }}' then {{ method }}_cost {% endfor %}end) as numeric(38, 9)
+            sum(
+                case method
+                    {%- for method in methods %}
+                    when '{{ method }}' then {{ method }}_cost
+                    {%- endfor %}
+                end
+            ) as numeric(38, 9)
         ) as charged_cost,
         currency
     from parts
