@@ -358,7 +358,9 @@ def test_tables_read_something_and_views_cost_nothing(planned: Plan) -> None:
     queries = {(step.layer, step.name): step.queries for step in planned.steps}
     assert {len(found) for (layer, _), found in queries.items() if layer == "staging"} == {0}
     between = {name: len(found) for (layer, name), found in queries.items() if layer == "intermediate"}
-    views = dict.fromkeys(("int_allocations", "int_allocations_idle", "int_books", "int_idle_weights", "int_team_hours"), 0)
+    views = dict.fromkeys(
+        ("int_allocations", "int_allocations_idle", "int_books", "int_idle_weights", "int_team_hours"), 0
+    )
     assert between == dict.fromkeys(between, 1) | views
     facts = {name: len(found) for (layer, name), found in queries.items() if layer == "core" and name[:4] == "fct_"}
     ledger = {"fct_invoice_lines": 1, "fct_closed_days": 1}  # as it is, and not in the place of some days

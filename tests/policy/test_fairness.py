@@ -272,7 +272,7 @@ class Report:
     def on(self, pools: Mapping[str, Game], threads: int = 2) -> dict[str, Reported]:
         day = {"usage_date": DAY}
         idle = {**day, "component": "gpu", "currency": "USD", "team_id": "platform"}
-        idle |= {"idle_cost": POOL_COST, "total_cost": POOL_COST}
+        idle |= {"month_date": DAY.replace(day=1), "idle_cost": POOL_COST, "total_cost": POOL_COST}
         tables = {
             "fct_pool_days": [{**day, "pool_id": pool, "pool_name": pool} for pool in pools],
             "rpt_team_costs_daily": [{**idle, "pool_id": pool} for pool in pools],

@@ -217,7 +217,13 @@ def test_policies_are_put_on_the_reports_that_runs_change_in_place(project: Work
     found = protected_tables(project, BigQuerySettings("books"))
     assert found == [
         f"`books`.`apportion_reporting`.`{name}`"
-        for name in ("rpt_fairness", "rpt_job_receipts", "rpt_method_comparison", "rpt_method_costs_daily", "rpt_team_costs_daily")
+        for name in (
+            "rpt_fairness",
+            "rpt_job_receipts",
+            "rpt_method_comparison",
+            "rpt_method_costs_daily",
+            "rpt_team_costs_daily",
+        )
     ]
 
 

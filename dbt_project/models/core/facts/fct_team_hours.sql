@@ -11,12 +11,10 @@ select
     self_declared_rule,
     {{ quotient('gpu_direct_weight', '25200000') }} as gpu_seconds,
     {{ quotient('cpu_direct_weight', '1000000') }} as cpu_core_seconds,
-    {{ quotient('memory_direct_weight', '1024000') }} as memory_gib_seconds,
     {%- for component in components %}
-    {%- set last_component = loop.last %}
     {%- for weight, type in weights.items() %}
-    cast({{ component }}_{{ weight }}_weight as {{ type }}) as {{ component }}_{{ weight }}_weight
-    {{- '' if last_component and loop.last else ',' }}
+    cast({{ component }}_{{ weight }}_weight as {{ type }}) as {{ component }}_{{ weight }}_weight,
     {%- endfor %}
     {%- endfor %}
+    {{ quotient('memory_direct_weight', '1024000') }} as memory_gib_seconds
 from {{ ref('int_team_hours') }}

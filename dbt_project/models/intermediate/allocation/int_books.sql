@@ -42,6 +42,7 @@
         dict(by_policy, team_id="'platform'", counterparty_team_id='team_id', **no_project),
     ),
 ] %}
+{%- set reason = "coalesce(books.reason, allocation_policies.reason_of_use, 'in proportion to use')" %}
 {%- set key = [
     'usage_date', 'pool_id', 'component', 'currency', 'team_id', 'project_id', 'user_name', 'job_key', 'allocation_kind',
     'idle_cause',
@@ -129,9 +130,8 @@ without_capacity as (
         coalesce(allocation_policies.method, 'direct') as method,
         case
             when books.team_id = 'unattributed' and books.allocation_kind in ('direct', 'idle')
-                then coalesce(books.reason, allocation_policies.reason_of_use, 'in proportion to use')
-                || ', by somebody whom no payer rule knows'
-            else coalesce(books.reason, allocation_policies.reason_of_use, 'in proportion to use')
+                then {{ dbt.concat([reason, "', by somebody whom no payer rule knows'"]) }}
+            else {{ reason }}
         end as reason,
         books.amount
     from {{ name }} as books

@@ -125,11 +125,24 @@ final as (
         cast(coalesce(costs.{{ cost }}_cost, 0) as numeric(38, 9)) as {{ cost }}_cost,
         {%- endfor %}
         costs.total_cost,
-        {{ share('coalesce(costs.gpu_cost, 0)', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }} as held_idle_cost,
-        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.gpu_seconds') }} end as gpu_hours,
-        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.cpu_core_seconds') }} end as core_hours,
-        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then {{ seconds_to_hours('weights.memory_gib_seconds') }} end as memory_gib_hours,
-        case when coalesce(first_currencies.currency, costs.currency) = costs.currency then cast(weights.energy_kwh as numeric(38, 9)) end as energy_kwh,
+        {{ share('coalesce(costs.gpu_cost, 0)', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }}
+            as held_idle_cost,
+        case
+            when coalesce(first_currencies.currency, costs.currency) = costs.currency
+                then {{ seconds_to_hours('weights.gpu_seconds') }}
+        end as gpu_hours,
+        case
+            when coalesce(first_currencies.currency, costs.currency) = costs.currency
+                then {{ seconds_to_hours('weights.cpu_core_seconds') }}
+        end as core_hours,
+        case
+            when coalesce(first_currencies.currency, costs.currency) = costs.currency
+                then {{ seconds_to_hours('weights.memory_gib_seconds') }}
+        end as memory_gib_hours,
+        case
+            when coalesce(first_currencies.currency, costs.currency) = costs.currency
+                then cast(weights.energy_kwh as numeric(38, 9))
+        end as energy_kwh,
         {{ quotient('weights.busy_weight', 'weights.sampled_weight') }} as busy_share,
         job_days.start_at,
         job_days.end_at

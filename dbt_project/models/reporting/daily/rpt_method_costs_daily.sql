@@ -31,10 +31,10 @@ team_hours as (
         hour_at,
         pool_id,
         '{{ component }}' as component,
-        team_id,
         {%- for weight in methods + ['charged'] %}
-        {{ as_weight('sum(' ~ component ~ '_' ~ weight ~ '_weight)') }} as {{ weight }}_weight{{ ',' if not loop.last }}
+        {{ as_weight('sum(' ~ component ~ '_' ~ weight ~ '_weight)') }} as {{ weight }}_weight,
         {%- endfor %}
+        team_id
     from usage_hours
     where {{ component }}_direct_weight > 0
     group by hour_at, pool_id, team_id
@@ -51,13 +51,13 @@ weighted as (
         pool_hours.usage_date,
         pool_hours.used_cost,
         pool_hours.method,
-        team_hours.team_id,
         {%- for method in methods %}
         case
             when pool_hours.method = '{{ method }}' then team_hours.charged_weight
             else team_hours.{{ method }}_weight
-        end as {{ method }}{{ ',' if not loop.last }}
+        end as {{ method }},
         {%- endfor %}
+        team_hours.team_id
     from pool_hours
     inner join team_hours
         on
@@ -76,13 +76,19 @@ daily as (
         pool_id,
         component,
         team_id,
-        currency,
-        cast(
-            sum(case method {% for method in methods %}when '{{ method }}' then {{ method }}_cost {% endfor %}end) as numeric(38, 9)
-        ) as charged_cost,
         {%- for method in methods %}
-        cast(sum({{ method }}_cost) as numeric(38, 9)) as {{ method }}_method_cost{{ ',' if not loop.last }}
+        cast(sum({{ method }}_cost) as numeric(38, 9)) as {{ method }}_method_cost,
         {%- endfor %}
+        cast(
+            sum(
+                case method
+                    {%- for method in methods %}
+                    when '{{ method }}' then {{ method }}_cost
+                    {%- endfor %}
+                end
+            ) as numeric(38, 9)
+        ) as charged_cost,
+        currency
     from parts
     group by usage_date, pool_id, component, team_id, currency
 ),

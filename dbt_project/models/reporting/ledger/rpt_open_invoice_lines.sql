@@ -40,11 +40,11 @@ accounts as (
 -- All months count, so they are read from the days' sums and not from each job's cost.
 monthly as (
     select
-        month_date,
-        {{ payer | join(', ') }},
         {%- for kind in kinds %}
-        sum({{ kind }}_cost) as {{ kind }}_cost{{ ',' if not loop.last }}
+        sum({{ kind }}_cost) as {{ kind }}_cost,
         {%- endfor %}
+        {{ payer | join(', ') }},
+        month_date
     from team_costs
     group by month_date, {{ payer | join(', ') }}
 ),

@@ -15,11 +15,11 @@ monthly as (
     select
         month_date,
         team_id,
-        currency,
-        cast(sum(charged_cost) as numeric(38, 9)) as charged_cost,
         {%- for method in methods %}
-        cast(sum({{ method }}_method_cost) as numeric(38, 9)) as {{ method }}_method_cost{{ ',' if not loop.last }}
+        cast(sum({{ method }}_method_cost) as numeric(38, 9)) as {{ method }}_method_cost,
         {%- endfor %}
+        cast(sum(charged_cost) as numeric(38, 9)) as charged_cost,
+        currency
     from costs
     group by month_date, team_id, currency
 ),
