@@ -18,6 +18,11 @@ def threads() -> str:
     return os.environ.get("APPORTION_THREADS") or str(len(affinity(0)) if affinity else os.cpu_count() or 1)
 
 
+def builders() -> str:
+    """How many models are built at once: most are too small to keep more than one core busy."""
+    return str(min(2, int(threads())))
+
+
 def memory_limit() -> str:
     wanted = max(LEAST_MB, PER_THREAD_MB * int(threads()))
     return os.environ.get("APPORTION_MEMORY") or f"{min(wanted, _available_mb() // 2)}MB"

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from orchestration.errors import ApportionError
-from orchestration.machine import memory_limit, threads
+from orchestration.machine import builders, memory_limit, threads
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -92,6 +92,7 @@ class Workspace:
             "APPORTION_TARGET": self.target,
             "APPORTION_MEMORY": memory_limit(),
             "APPORTION_THREADS": threads(),
+            "APPORTION_BUILDERS": builders(),
             "DBT_PROFILES_DIR": str(PROJECT_ROOT / "profiles"),
             "DBT_TARGET_PATH": str(self.dbt_target),
             "DBT_LOG_PATH": str(self.data / "dbt" / "logs"),
