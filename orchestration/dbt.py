@@ -27,8 +27,8 @@ from orchestration.workspace import BIGQUERY, DUCKDB, PROJECT_ROOT, Workspace
 EventCallback = Callable[[Any], None]
 
 MOST_TELEMETRY_AT_ONCE = 600_000_000
-"""Bytes of landed samples, a little more than two weeks of 2,000 GPUs at 30 s. Each portion pays for its start again, which two
-weeks hardly notice; far beyond, sorting and joining outgrow the memory that the warehouse may take."""
+"""Bytes of landed samples, a little more than two weeks of 2,000 GPUs at 30 s. Each portion pays for its start again,
+which two weeks hardly notice; far beyond, sorting and joining outgrow the memory that the warehouse may take."""
 
 
 @dataclass(frozen=True)
