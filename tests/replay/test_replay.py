@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def test_days_run_one_by_one_in_any_order_give_the_same_tables_as_their_range(
     with duckdb.connect(fresh.warehouse, read_only=True) as con:
         plan = con.execute("explain select gpu_index from staging.stg_telemetry__gpu_samples").fetchall()[0][1]
         landed = con.execute("select count(*) from staging.stg_telemetry__gpu_samples").fetchall()[0][0]
-    assert f"~{landed:,} rows" in plan
+    guessed = int(re.search(r"~([\d,]+) rows", plan)[1].replace(",", ""))
+    assert landed / 2 < guessed < landed * 2
 
 
 def test_a_range_too_large_for_one_build_gives_the_same_tables_in_portions(
