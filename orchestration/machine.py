@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 LEAST_MB, PER_THREAD_MB = 450, 225
-"""Beyond this DuckDB spills to disk. A week of 2,000 GPUs takes 7 % less processor time with twice as much, which is not
-worth the memory of whatever else runs on the machine; each thread needs its own part."""
+"""Beyond this DuckDB spills to disk. A week of 2,000 GPUs takes 7 % less processor time with twice as much, which is
+not worth the memory of whatever else runs on the machine; each thread needs its own part."""
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
