@@ -21,7 +21,7 @@ def threads() -> str:
 
 def builders() -> str:
     """How many models are built at once: most are too small to keep more than one core busy."""
-    return str(min(2, int(threads())))
+    return os.environ.get("APPORTION_BUILDERS") or str(min(2, int(threads())))
 
 
 def memory_limit() -> str:

@@ -72,21 +72,33 @@ allowed as (
     {{ split('capped', ['allowed_cost'], 'weight', by=pool_cost, order_by=['idle_cause'] + payer) }}
 ),
 
+-- Jobs and teams apart: joined to the payers together, DuckDB would take the rows of all jobs for the smaller side.
 final as (
     select
         {{ qualified('uncapped', pool_cost) }},
         uncapped.idle_cause,
-        coalesce(payers.team_id, uncapped.team_id) as team_id,
-        payers.project_id,
-        payers.user_name,
-        payers.job_key,
+        {{ qualified('payers', payer) }},
+        uncapped.policy_row,
+        uncapped.reason,
+        uncapped.amount
+    from {{ ref('int_idle_uncapped') }} as uncapped
+    inner join payers on uncapped.job_number = payers.job_number
+    left join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
+    where exceeded.pool_id is null
+    union all
+    select
+        {{ qualified('uncapped', pool_cost) }},
+        uncapped.idle_cause,
+        uncapped.team_id,
+        cast(null as {{ dbt.type_string() }}) as project_id,
+        cast(null as {{ dbt.type_string() }}) as user_name,
+        cast(null as {{ dbt.type_string() }}) as job_key,
         uncapped.policy_row,
         uncapped.reason,
         uncapped.amount
     from {{ ref('int_idle_uncapped') }} as uncapped
     left join exceeded on {{ equal_on('uncapped', 'exceeded', pool_cost) }}
-    left join payers on uncapped.job_number = payers.job_number
-    where exceeded.pool_id is null or (uncapped.job_number is null and uncapped.team_id = 'platform')
+    where uncapped.job_number is null and (exceeded.pool_id is null or uncapped.team_id = 'platform')
     union all
     select
         {{ pool_cost | join(', ') }},
