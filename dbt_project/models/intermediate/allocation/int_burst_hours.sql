@@ -119,7 +119,7 @@ charged as (
         {{ pool_hour | join(', ') }},
         team_id,
         cast(sum(amount) as numeric(38, 9)) as amount,
-        sum(weight) as weight
+        sum(gpu_weight) as weight
     from job_costs
     group by {{ pool_hour | join(', ') }}, team_id
 ),
@@ -166,7 +166,7 @@ carried as (
     select
         moved.*,
         {{ qualified('job_costs', payer) }},
-        job_costs.weight
+        job_costs.gpu_weight as weight
     from moved
     inner join job_costs on {{ equal_on('moved', 'job_costs', pool_hour + ['team_id']) }}
     where moved.has_jobs

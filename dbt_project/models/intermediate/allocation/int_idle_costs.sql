@@ -52,5 +52,6 @@ ruled as (
 
 select
     ruled.*,
-    idle_rule like '% by hour' as is_paid_by_hour
+    idle_rule like '% by hour' as is_paid_by_hour,
+    idle_rule = 'proportional by day' and component <> 'energy' as is_paid_by_use_of_day
 from ruled

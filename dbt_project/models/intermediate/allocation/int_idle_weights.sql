@@ -21,7 +21,7 @@ drivers as (
     where hour_ms is not null
 ),
 
--- Also where the hour counts: in hours without use, the day's users pay.
+-- Of energy, and where the hour counts: in hours without use, the day's users pay. Else use of the day is for int_job_idle_costs.
 proportional_by_day as (
     {%- for component in components %}
     select
@@ -31,15 +31,13 @@ proportional_by_day as (
         asked_for.component,
         asked_for.idle_rule,
         job_days.job_number,
-        job_days.{{ component }}_weight as weight,
-        job_days.{{ component }}_running_weight as running_weight,
-        job_days.{{ component }}_total_weight as total_weight
+        job_days.{{ component }}_weight as weight
     from asked_for
     inner join {{ ref('int_job_pool_days') }} as job_days
         on asked_for.usage_date = job_days.usage_date and asked_for.pool_id = job_days.pool_id
     where
         asked_for.component = '{{ component }}'
-        and asked_for.idle_rule in ('proportional by day', 'proportional by hour')
+        and asked_for.idle_rule in ('proportional by hour'{{ ", 'proportional by day'" if component == 'energy' }})
     {%- if not loop.last %}
     union all
     {%- endif %}
@@ -217,6 +215,7 @@ summed as (
             'weight', ['usage_date', 'hour_ms', 'pool_id', 'component', 'idle_rule', 'step'], ['team_id', 'job_number']
         ) }}
     from (
+        {%- for rows_of_jobs in ['proportional_by_day', 'proportional_by_hour'] %}
         select
             usage_date, hour_ms, pool_id, component, idle_rule,
             {{ as_weight('1') }} as step,
@@ -225,7 +224,11 @@ summed as (
             job_number,
             weight,
             'in proportion to use' as reason
-        from proportional_by_hour
+        from {{ rows_of_jobs }}
+        {%- if not loop.last %}
+        union all
+        {%- endif %}
+        {%- endfor %}
         {%- for rows_of_teams, reason in {
             'active_teams': 'in equal parts to the teams that used the pool',
             'entitled': 'by entitlement to the pool',
@@ -264,19 +267,6 @@ final as (
         total_weight,
         reason
     from summed
-    union all
-    select
-        usage_date, hour_ms, pool_id, component, idle_rule,
-        {{ as_weight('1') }} as step,
-        {{ as_weight('1') }} as step_weight,
-        {{ no_text }} as team_id,
-        job_number,
-        weight,
-        running_weight,
-        total_weight,
-        'in proportion to use' as reason
-    from proportional_by_day
-    where weight > 0
 )
 
 select * from final

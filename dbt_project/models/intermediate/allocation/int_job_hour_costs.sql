@@ -10,7 +10,7 @@ with costs as (
         '{{ component }}' as component,
         currency,
         job_number,
-        {{ component }}_weight as weight,
+        {{ 'gpu_weight' if component == 'gpu' else as_weight('null') }} as gpu_weight,
         {{ component }}_cost as amount
     from {{ ref('int_job_pool_hour_costs') }}
     where {{ component }}_cost is not null
@@ -31,7 +31,7 @@ select
     payers.project_id,
     payers.user_name,
     payers.job_key,
-    costs.weight,
+    costs.gpu_weight,
     costs.amount
 from costs
 inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number

@@ -1,7 +1,8 @@
 -- grain: one row per job run, pool, hour and currency: its direct cost by component
 -- Each hour's used cost is split over the jobs that held the component's resource in the pool, by what they weigh. A job that
--- held nothing of it, or in an hour that costs nothing of it, has neither cost nor quantity.
-{%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
+-- held nothing of it, or in an hour that costs nothing of it, has neither cost nor quantity. Few pools are billed for energy.
+{%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held'} %}
+{%- set pool_hour = ['hour_ms', 'pool_id'] %}
 
 with pool_hour_costs as (
     select
@@ -16,47 +17,86 @@ with pool_hour_costs as (
     group by hour_ms, pool_id, currency
 ),
 
-weighted as (
+energy_costs as (
     select
-        {%- for component, quantity in held.items() %}
-        pool_hour_costs.{{ component }}_used_cost,
-        job_hours.{{ quantity }},
-        job_hours.{{ component }}_weight,
+        hour_ms,
+        pool_id,
+        currency,
+        used_cost
+    from {{ ref('int_pool_hour_costs') }}
+    where used > 0 and component = 'energy'
+),
+
+-- Summed before the amounts come in: the database sorts whole rows.
+running as (
+    select
+        {%- for component in held %}
+        {{ running_and_total(
+            component ~ '_weight', pool_hour, ['job_number'], component ~ '_running_weight', component ~ '_total_weight'
+        ) }},
         {%- endfor %}
-        job_hours.usage_date,
-        job_hours.hour_ms,
-        job_hours.pool_id,
-        pool_hour_costs.currency,
-        job_hours.job_number
-    from {{ ref('int_job_pool_hours') }} as job_hours
-    inner join pool_hour_costs
-        on job_hours.hour_ms = pool_hour_costs.hour_ms and job_hours.pool_id = pool_hour_costs.pool_id
+        {{ qualified('parts', held.values()) }},
+        {{ qualified('parts', held, '_weight') }},
+        parts.usage_date,
+        parts.hour_ms,
+        parts.pool_id,
+        parts.job_number
+    from {{ ref('int_job_pool_hours') }} as parts
 ),
 
 {%- set pieces = [] %}
 {%- for component in held %}
-{%- do pieces.append(
-    dict(part=component ~ '_part', amount=component ~ '_used_cost', weight=component ~ '_weight')
-) %}
+{%- do pieces.append(dict(
+    part=component ~ '_part', amount=component ~ '_used_cost', weight=component ~ '_weight',
+    running=component ~ '_running_weight', total=component ~ '_total_weight',
+)) %}
 {%- endfor %}
+{%- set weighted %}
+    select
+        running.*,
+        {{ qualified('pool_hour_costs', held, '_used_cost') }},
+        pool_hour_costs.currency
+    from running
+    inner join pool_hour_costs on {{ equal_on('running', 'pool_hour_costs', pool_hour) }}
+{%- endset %}
 
 parts as (
-    {{ split_side_by_side('weighted', pieces, by=['hour_ms', 'pool_id', 'currency'], order_by=['job_number']) }}
+    {{ parts_of_each(weighted, pieces) }}
+),
+
+energy_users as (
+    select
+        job_hours.hour_ms,
+        job_hours.pool_id,
+        job_hours.job_number,
+        job_hours.energy,
+        job_hours.energy_weight,
+        energy_costs.currency,
+        energy_costs.used_cost
+    from {{ ref('int_job_pool_hours') }} as job_hours
+    inner join energy_costs on {{ equal_on('job_hours', 'energy_costs', pool_hour) }}
+),
+
+energy_parts as (
+    {{ split('energy_users', ['used_cost'], 'energy_weight', by=pool_hour + ['currency'], order_by=['job_number']) }}
 ),
 
 final as (
     select
         {%- for component, quantity in held.items() %}
-        case when {{ component }}_used_cost is not null and {{ quantity }} > 0 then {{ quantity }} end as {{ quantity }},
-        {{ component }}_weight,
-        case when {{ quantity }} > 0 then {{ component }}_part end as {{ component }}_cost,
+        case when parts.{{ component }}_used_cost is not null and parts.{{ quantity }} > 0 then parts.{{ quantity }} end as {{ quantity }},
+        case when parts.{{ quantity }} > 0 then parts.{{ component }}_part end as {{ component }}_cost,
         {%- endfor %}
-        usage_date,
-        hour_ms,
-        pool_id,
-        currency,
-        job_number
+        parts.gpu_weight,
+        case when energy_parts.energy > 0 then energy_parts.energy end as energy,
+        case when energy_parts.energy > 0 then energy_parts.used_cost_part end as energy_cost,
+        parts.usage_date,
+        parts.hour_ms,
+        parts.pool_id,
+        parts.currency,
+        parts.job_number
     from parts
+    left join energy_parts on {{ equal_on('parts', 'energy_parts', pool_hour + ['currency', 'job_number']) }}
 )
 
 select * from final

@@ -17,7 +17,7 @@ with parts as (
 )
 
 select
-    {%- for component in held %}
+    {%- for component in held if component != 'energy' %}
     {{ running_and_total(
         component ~ '_weight', ['usage_date', 'pool_id'], ['job_number'], component ~ '_running_weight', component ~ '_total_weight'
     ) }},
