@@ -340,7 +340,7 @@ def failure(workspace: Workspace, result: Any, results: Sequence[Any], warehouse
     if len(failed) > 5:
         lines.append(f"… and {len(failed) - 5} more")
     message = "the build stopped:\n  " + "\n  ".join(lines)
-    if "on this incremental model are out of sync" in message:
+    if "this incremental model are out of sync" in message:
         away = f"move {warehouse or workspace.warehouse} away" if workspace.target == DUCKDB else "drop the core tables"
         return ApportionError(
             f"{failed[0].node.name} was made by another version of the models and has other columns",

@@ -17,6 +17,10 @@
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
     {{ run_hooks(pre_hooks, inside_transaction=True) }}
     {%- if old is not none and old.type != type -%}
+        {%- if "windowed" in model.tags -%}
+            {#- A table that earlier versions filled day by day: its days are in no other table yet. -#}
+            {%- do exceptions.raise_compiler_error("the days of this incremental model are out of sync: " ~ this ~ " is a table of its own") -%}
+        {%- endif -%}
         {%- do adapter.drop_relation(old) -%}
     {%- endif -%}
     {%- call statement("main") -%}

@@ -25,6 +25,6 @@ select
     policy_row,
     case when policy_row is null then 'no idle policy names this pool and cause' else 'in proportion to use' end as reason,
     {{ component }}_cost as amount
-from {{ ref('int_job_idle_costs') }}
+from {{ ref('int_job_idle_parts') }}
 where {{ component }}_cost is not null
 {%- endfor %}

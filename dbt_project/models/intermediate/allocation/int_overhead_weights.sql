@@ -13,7 +13,7 @@ with direct_costs as (
             coalesce(costs.{{ component }}_cost, 0){{ ' +' if not loop.last }}
             {%- endfor %} as numeric(38, 9)
         ) as amount
-    from {{ ref('int_job_pool_day_costs') }} as costs
+    from {{ ref('int_job_pool_hour_costs') }} as costs
     inner join {{ ref('int_job_payers') }} as payers on costs.job_number = payers.job_number
     union all
     select
