@@ -40,7 +40,8 @@ MODELS = (
     "int_job_pool_hour_costs",
     "int_job_pool_days",
     "int_idle_weights",
-    "int_idle_uncapped",
+    "int_idle_by_rule",
+    "int_job_idle_parts",
     "int_burst_hours",
     "int_lender_credits",
 )
@@ -148,14 +149,18 @@ def test_direct_cost_of_a_day(models: dict[str, str], golden: Workspace, compone
 @pytest.mark.parametrize("component", HELD)
 def test_idle_cost_of_a_day(models: dict[str, str], golden: Workspace, component: str) -> None:
     pools = weighings(component)
-    rule = {**DAY, "component": component, "idle_rule": "proportional by day"}
+    is_by_use = component != "energy"
+    rule = {**DAY, "component": component, "idle_rule": "proportional by day", "is_paid_by_use_of_day": is_by_use}
     cost = {**rule, "hour_ms": 0, "currency": "USD", "idle_cause": "down", "idle_cost": COST, "is_paid_by_hour": False}
     costs = [{**cost, "pool_id": pool, "driver": DRIVERS[component]} for pool in pools]
     days = answer(models["int_job_pool_days"], {"int_job_pool_hours": jobs(pools, component)}, golden.warehouse)
     tables = {"int_idle_costs": costs, "int_job_pool_days": days}
     weights = answer(models["int_idle_weights"], tables, golden.warehouse)
-    rows = answer(models["int_idle_uncapped"], {**tables, "int_idle_weights": weights}, golden.warehouse)
-    assert amounts(rows, "amount") == {pool: split(COST, weights) for pool, weights in pools.items()}
+    by_rule = answer(models["int_idle_by_rule"], {**tables, "int_idle_weights": weights}, golden.warehouse)
+    side_by_side = answer(models["int_job_idle_parts"], tables, golden.warehouse)
+    found = amounts(side_by_side, f"{component}_cost") if is_by_use else amounts(by_rule, "amount")
+    assert found == {pool: split(COST, weights) for pool, weights in pools.items()}
+    assert bool(by_rule) is not is_by_use
 
 
 TOTALS = [PEOPLE, 16, 10**9, 10**18 - 1, 10**18, 10**18 + 1, 10**24 + 7, 5 * 10**31]
@@ -226,7 +231,7 @@ def test_burst_of_8000_gpus(models: dict[str, str], golden: Workspace) -> None:
             "int_drivers": [use(pool, team, n) for pool, teams in held.items() for team, n in teams.items()],
             "int_job_hour_costs": [
                 {**SLOT, "pool_id": pool, "component": "gpu", "currency": "USD", "team_id": team, "job_key": team}
-                | {"weight": n * LARGEST_WEIGHT * FULL_INTENSITY, "amount": charged[pool][team]}
+                | {"gpu_weight": n * LARGEST_WEIGHT * FULL_INTENSITY, "amount": charged[pool][team]}
                 for pool, teams in held.items()
                 for team, n in teams.items()
             ],

@@ -16,12 +16,14 @@ costs as (
 
 team_sums as (
     select
-        {{ pool_cost | join(', ') }},
-        cast(sum(amount) as numeric(38, 9)) as idle_cost
-    from {{ ref('int_idle_uncapped') }}
+        {{ qualified('uncapped', pool_cost) }},
+        cast(sum(uncapped.amount) as numeric(38, 9)) as idle_cost
+    from {{ ref('int_idle_uncapped') }} as uncapped
+    -- Most pools have no ceiling, and nothing of them has to be summed.
+    inner join ceilings on {{ equal_on('uncapped', 'ceilings', ['usage_date', 'pool_id', 'component']) }}
     -- Job runs have numbers, and the platform has none.
-    where job_number is not null or team_id <> 'platform'
-    group by {{ pool_cost | join(', ') }}
+    where uncapped.job_number is not null or uncapped.team_id <> 'platform'
+    group by {{ qualified('uncapped', pool_cost) }}
 ),
 
 final as (
