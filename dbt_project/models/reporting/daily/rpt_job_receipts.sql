@@ -3,12 +3,12 @@
     'gpu', 'cpu', 'memory', 'energy', 'other_direct', 'idle', 'burst', 'outcome_credit', 'adjustment',
 ] %}
 
-with allocations as (
-    select * from {{ ref('fct_cost_allocations') }}
-    where {{ in_window('usage_date') }} and job_key is not null
-),
+{%- set job_pool = ['usage_date', 'job_key', 'pool_id', 'currency'] %}
+{%- set components = ['gpu', 'cpu', 'memory', 'energy'] %}
+{%- set other_kinds = ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
+{%- set no_money = 'cast(null as numeric(38, 9))' %}
 
-usage_hours as (
+with usage_hours as (
     select * from {{ ref('fct_job_usage_hourly') }}
     where {{ in_window('usage_date') }}
 ),
@@ -33,24 +33,53 @@ pools as (
     where {{ in_window('usage_date') }}
 ),
 
+parts as (
+    select
+        {{ job_pool | join(', ') }},
+        {%- for component in components %}
+        {{ component }}_cost,
+        {%- endfor %}
+        {{ no_money }} as other_direct_cost,
+        {%- for kind in other_kinds %}
+        {{ no_money }} as {{ kind }}_cost{{ "," if not loop.last }}
+        {%- endfor %}
+    from {{ ref('fct_job_costs') }}
+    where {{ in_window('usage_date') }}
+    union all
+    select
+        {{ job_pool | join(', ') }},
+        {%- for component in components %}
+        {{ no_money }} as {{ component }}_cost,
+        {%- endfor %}
+        {{ no_money }} as other_direct_cost,
+        coalesce(gpu_cost, 0) + coalesce(cpu_cost, 0) + coalesce(memory_cost, 0) as idle_cost,
+        {%- for kind in other_kinds[1:] %}
+        {{ no_money }} as {{ kind }}_cost{{ "," if not loop.last }}
+        {%- endfor %}
+    from {{ ref('fct_job_idle_costs') }}
+    where {{ in_window('usage_date') }}
+    union all
+    select
+        {{ job_pool | join(', ') }},
+        {%- for component in components %}
+        case when allocation_kind = 'direct' and component = '{{ component }}' then amount end as {{ component }}_cost,
+        {%- endfor %}
+        case when allocation_kind = 'direct' and component not in ('{{ components | join("', '") }}') then amount end as other_direct_cost,
+        {%- for kind in other_kinds %}
+        case when allocation_kind = '{{ kind }}' then amount end as {{ kind }}_cost{{ "," if not loop.last }}
+        {%- endfor %}
+    from {{ ref('fct_other_costs') }}
+    where {{ in_window('usage_date') }} and job_key is not null
+),
+
 costs as (
     select
-        usage_date,
-        job_key,
-        pool_id,
-        currency,
-        {%- for component in ['gpu', 'cpu', 'memory', 'energy'] %}
-        sum(case when allocation_kind = 'direct' and component = '{{ component }}' then amount end) as {{ component }}_cost,
+        {%- for cost in costs_of_a_kind %}
+        coalesce(sum({{ cost }}_cost), 0) as {{ cost }}_cost,
         {%- endfor %}
-        sum(
-            case when allocation_kind = 'direct' and component not in ('gpu', 'cpu', 'memory', 'energy') then amount end
-        ) as other_direct_cost,
-        {%- for kind in ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
-        sum(case when allocation_kind = '{{ kind }}' then amount end) as {{ kind }}_cost,
-        {%- endfor %}
-        cast(sum(amount) as numeric(38, 9)) as total_cost
-    from allocations
-    group by usage_date, job_key, pool_id, currency
+        {{ job_pool | join(', ') }}
+    from parts
+    group by {{ job_pool | join(', ') }}
 ),
 
 used as (
@@ -122,10 +151,10 @@ final as (
         pools.gpu_model,
         costs.currency,
         {%- for cost in costs_of_a_kind %}
-        cast(coalesce(costs.{{ cost }}_cost, 0) as numeric(38, 9)) as {{ cost }}_cost,
+        cast(costs.{{ cost }}_cost as numeric(38, 9)) as {{ cost }}_cost,
         {%- endfor %}
-        costs.total_cost,
-        {{ share('coalesce(costs.gpu_cost, 0)', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }}
+        cast({{ qualified('costs', costs_of_a_kind, '_cost') | replace(', ', ' + ') }} as numeric(38, 9)) as total_cost,
+        {{ share('costs.gpu_cost', 'weights.sampled_weight - weights.busy_weight', 'weights.sampled_weight') }}
             as held_idle_cost,
         case
             when coalesce(first_currencies.currency, costs.currency) = costs.currency
