@@ -245,13 +245,7 @@ def spoil(workspace: Workspace, *statements: str) -> None:
 
 
 def test_an_amount_that_does_not_follow_from_the_facts_is_shown_with_both_figures(edited: Workspace) -> None:
-    spoil(
-        edited,
-        """
-        update core.fct_cost_allocations set amount = amount + 0.000000001
-        where job_key like 'hal:105:%' and allocation_kind = 'direct' and component = 'gpu'
-        """,
-    )
+    spoil(edited, "update core.fct_job_costs set gpu_cost = gpu_cost + 0.000000001 where job_key like 'hal:105:%'")
     told = squeezed(receipt_of_job(edited, "105"))
     assert "the books say 5.400000001; it differs on 2026-03-10" in told
     assert "Total 19.287272728 USD, worked out again from the facts; the books say 19.287272729" in told

@@ -19,23 +19,13 @@ team_ancestors as (
     select * from {{ ref('int_team_ancestors') }}
 ),
 
-job_classes as (
-    select * from {{ ref('int_job_payers') }}
-),
-
--- On most days nothing is adjusted, and nothing has to be looked at.
-adjusted_days as (
-    select distinct usage_date
-    from adjustments
-),
-
 books as (
     select
         books.*,
         job_classes.workload_class
     from {{ ref('int_books') }} as books
-    inner join adjusted_days on books.usage_date = adjusted_days.usage_date
-    left join job_classes on books.usage_date = job_classes.usage_date and books.job_key = job_classes.job_key
+    left join {{ ref('int_job_payers') }} as job_classes
+        on books.usage_date = job_classes.usage_date and books.job_key = job_classes.job_key
 ),
 
 drivers as (
@@ -43,8 +33,9 @@ drivers as (
         drivers.*,
         job_classes.workload_class
     from {{ ref('int_drivers') }} as drivers
-    inner join adjusted_days on drivers.usage_date = adjusted_days.usage_date
-    left join job_classes on drivers.usage_date = job_classes.usage_date and drivers.job_key = job_classes.job_key
+    inner join {{ ref('int_booked_days') }} as booked_days on drivers.usage_date = booked_days.usage_date
+    left join {{ ref('int_job_payers') }} as job_classes
+        on drivers.usage_date = job_classes.usage_date and drivers.job_key = job_classes.job_key
     where drivers.driver = 'gpu_seconds' and drivers.hour_ms is not null
 ),
 

@@ -27,12 +27,10 @@ with day_costs as (
 {%- endfor %}
 {%- set weighted %}
     select
-        {%- for component in components %}
-        day_costs.{{ component }}_idle_cost,
-        {{ qualified('job_days', [component], '_weight') }},
-        {{ qualified('job_days', [component], '_running_weight') }},
-        {{ qualified('job_days', [component], '_total_weight') }},
-        {%- endfor %}
+        {{ qualified('day_costs', components, '_idle_cost') }},
+        {{ qualified('job_days', components, '_weight') }},
+        {{ qualified('job_days', components, '_running_weight') }},
+        {{ qualified('job_days', components, '_total_weight') }},
         job_days.usage_date,
         job_days.pool_id,
         day_costs.currency,
@@ -54,11 +52,11 @@ final as (
         pool_id,
         currency,
         idle_cause,
-        job_number,
-        policy_row,
         {%- for component in components %}
-        case when {{ component }}_weight > 0 then {{ component }}_part end as {{ component }}_cost{{ "," if not loop.last }}
+        case when {{ component }}_weight > 0 then {{ component }}_part end as {{ component }}_cost,
         {%- endfor %}
+        job_number,
+        policy_row
     from parts
 )
 

@@ -1,12 +1,22 @@
 -- grain: one row per UTC day, job run, pool and currency
-{%- set costs_of_a_kind = [
-    'gpu', 'cpu', 'memory', 'energy', 'other_direct', 'idle', 'burst', 'outcome_credit', 'adjustment',
-] %}
-
-{%- set job_pool = ['usage_date', 'job_key', 'pool_id', 'currency'] %}
 {%- set components = ['gpu', 'cpu', 'memory', 'energy'] %}
 {%- set other_kinds = ['idle', 'burst', 'outcome_credit', 'adjustment'] %}
-{%- set no_money = 'cast(null as numeric(38, 9))' %}
+{%- set costs_of_a_kind = components + ['other_direct'] + other_kinds %}
+{%- set job_pool = ['usage_date', 'job_key', 'pool_id', 'currency'] %}
+{#- What each fact tells of a job's costs: the columns that it fills. -#}
+{%- set is_direct = "allocation_kind = 'direct' and component" %}
+{%- set of_other_costs = {'other_direct': 'case when ' ~ is_direct ~ " not in ('" ~ components | join("', '") ~ "') then amount end"} %}
+{%- for component in components %}
+{%- do of_other_costs.update({component: 'case when ' ~ is_direct ~ " = '" ~ component ~ "' then amount end"}) %}
+{%- endfor %}
+{%- for kind in other_kinds %}
+{%- do of_other_costs.update({kind: "case when allocation_kind = '" ~ kind ~ "' then amount end"}) %}
+{%- endfor %}
+{%- set facts = {
+    'fct_job_costs': {'gpu': 'gpu_cost', 'cpu': 'cpu_cost', 'memory': 'memory_cost', 'energy': 'energy_cost'},
+    'fct_job_idle_costs': {'idle': 'coalesce(gpu_cost, 0) + coalesce(cpu_cost, 0) + coalesce(memory_cost, 0)'},
+    'fct_other_costs': of_other_costs,
+} %}
 
 with usage_hours as (
     select * from {{ ref('fct_job_usage_hourly') }}
@@ -34,48 +44,24 @@ pools as (
 ),
 
 parts as (
+    {%- for fact, said in facts.items() %}
     select
-        {{ job_pool | join(', ') }},
-        {%- for component in components %}
-        {{ component }}_cost,
+        {%- for cost in costs_of_a_kind %}
+        {{ said[cost] or 'cast(null as numeric(38, 9))' }} as {{ cost }}_part,
         {%- endfor %}
-        {{ no_money }} as other_direct_cost,
-        {%- for kind in other_kinds %}
-        {{ no_money }} as {{ kind }}_cost{{ "," if not loop.last }}
-        {%- endfor %}
-    from {{ ref('fct_job_costs') }}
-    where {{ in_window('usage_date') }}
-    union all
-    select
-        {{ job_pool | join(', ') }},
-        {%- for component in components %}
-        {{ no_money }} as {{ component }}_cost,
-        {%- endfor %}
-        {{ no_money }} as other_direct_cost,
-        coalesce(gpu_cost, 0) + coalesce(cpu_cost, 0) + coalesce(memory_cost, 0) as idle_cost,
-        {%- for kind in other_kinds[1:] %}
-        {{ no_money }} as {{ kind }}_cost{{ "," if not loop.last }}
-        {%- endfor %}
-    from {{ ref('fct_job_idle_costs') }}
-    where {{ in_window('usage_date') }}
-    union all
-    select
-        {{ job_pool | join(', ') }},
-        {%- for component in components %}
-        case when allocation_kind = 'direct' and component = '{{ component }}' then amount end as {{ component }}_cost,
-        {%- endfor %}
-        case when allocation_kind = 'direct' and component not in ('{{ components | join("', '") }}') then amount end as other_direct_cost,
-        {%- for kind in other_kinds %}
-        case when allocation_kind = '{{ kind }}' then amount end as {{ kind }}_cost{{ "," if not loop.last }}
-        {%- endfor %}
-    from {{ ref('fct_other_costs') }}
+        {{ job_pool | join(', ') }}
+    from {{ ref(fact) }}
     where {{ in_window('usage_date') }} and job_key is not null
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
 ),
 
 costs as (
     select
         {%- for cost in costs_of_a_kind %}
-        coalesce(sum({{ cost }}_cost), 0) as {{ cost }}_cost,
+        coalesce(sum({{ cost }}_part), 0) as {{ cost }}_cost,
         {%- endfor %}
         {{ job_pool | join(', ') }}
     from parts
