@@ -39,15 +39,15 @@ inner join stay_hours
         samples.usage_date = stay_hours.usage_date
         and samples.cluster_id = stay_hours.cluster_id
         and samples.node_name = stay_hours.node_name
-        and {{ hour_start_ms('samples.sampled_ms') }} = stay_hours.hour_ms
-        and samples.sampled_ms >= stay_hours.start_ms
-        and samples.sampled_ms < stay_hours.end_ms
+        and {{ floor_divide('samples.sampled_us', 3600000000) }} = {{ floor_divide('stay_hours.hour_ms', 3600000) }}
+        and samples.sampled_us >= 1000 * stay_hours.start_ms
+        and samples.sampled_us < 1000 * stay_hours.end_ms
 inner join job_parts
     on
         samples.usage_date = job_parts.usage_date
         and samples.cluster_id = job_parts.cluster_id
         and samples.part_id = job_parts.part_id
-        and samples.sampled_ms >= job_parts.part_start_ms
-        and samples.sampled_ms < job_parts.part_end_ms
+        and samples.sampled_us >= 1000 * job_parts.part_start_ms
+        and samples.sampled_us < 1000 * job_parts.part_end_ms
 group by
     stay_hours.usage_date, stay_hours.hour_ms, stay_hours.cluster_id, stay_hours.node_name, stay_hours.pool_id, job_parts.part_number

@@ -4,27 +4,17 @@
 -- (No import CTE for them: one that is used twice is copied into memory first.)
 -- Energy is what a GPU's counter added between the first and the last sample, carried over to the time that the samples
 -- stand for. A counter that fell or stood still in between, or that was read too rarely to know whose energy it is, does
--- not count; then power times time does.
--- To find a group's first and last reading without sorting, instant and counter are one number: milliseconds since the hour
--- began * 2^41 + the counter's lowest 41 bits. They stand for the whole counter, since no GPU draws 2^41 millijoules in an
--- hour; one that seems to (it is 611 kW) is not believed.
-{%- set instant_weight = 2199023255552 %}
-{%- set reading = '(samples.sampled_ms - ' ~ hour_start_ms('samples.sampled_ms') ~ ') * ' ~ instant_weight
-    ~ ' + mod(samples.energy_counter_mj, ' ~ instant_weight ~ ')' %}
-{%- set added_microjoules = as_weight('1000 * (counter_greatest_mj - counter_least_mj)') %}
+-- not count; then power times time does. Neither does one that seems to add 2^41 millijoules in an hour: it is 611 kW.
+-- Whether the first reading is the least one is told without sorting: the least sum of instant and counter is the sum of
+-- the least instant and the least counter only if one sample has both. The same goes for the last reading.
 
 with stay_hours as (
-    select * from {{ ref('int_stay_hours') }}
-),
-
-whole_hours as (
-    select * from stay_hours
-    where end_ms - start_ms = 3600000
-),
-
-broken_hours as (
-    select * from stay_hours
-    where end_ms - start_ms < 3600000
+    select
+        *,
+        {{ floor_divide('hour_ms', 3600000) }} as hour_number,
+        -- Whose samples are read apart: a pool that has the node for a part of the hour.
+        case when end_ms - start_ms < 3600000 then pool_id else '' end as pool_apart
+    from {{ ref('int_stay_hours') }}
 ),
 
 {%- set sums %}
@@ -33,56 +23,50 @@ broken_hours as (
         cast(sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as int64) as power_sampled_ms,
         coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as power_microjoules,
         cast(sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as int64) as counter_sampled_ms,
+        min(case when samples.energy_counter_mj is not null then samples.sampled_us end) as first_us,
+        max(case when samples.energy_counter_mj is not null then samples.sampled_us end) as last_us,
         min(samples.energy_counter_mj) as counter_least_mj,
         max(samples.energy_counter_mj) as counter_greatest_mj,
-        min({{ reading }}) as counter_first,
-        max({{ reading }}) as counter_last
+        min(samples.sampled_us + samples.energy_counter_mj) as sum_least,
+        max(samples.sampled_us + samples.energy_counter_mj) as sum_greatest
 {%- endset %}
 
 in_hours as (
     select
         samples.cluster_id,
         samples.node_name,
-        {{ hour_start_ms('samples.sampled_ms') }} as hour_ms,
+        {{ floor_divide('samples.sampled_us', 3600000000) }} as hour_number,
         samples.gpu_index,
         samples.part_id,
-        {{- sums }}
+        {{- sums }},
+        '' as pool_apart
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
     group by 1, 2, 3, 4, 5
 ),
 
 in_broken_hours as (
     select
-        broken_hours.cluster_id,
-        broken_hours.node_name,
-        broken_hours.hour_ms,
+        stay_hours.cluster_id,
+        stay_hours.node_name,
+        stay_hours.hour_number,
         samples.gpu_index,
         samples.part_id,
         {{- sums }},
-        broken_hours.usage_date,
-        broken_hours.pool_id
+        stay_hours.pool_apart
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
-    inner join broken_hours
+    inner join stay_hours
         on
-            samples.usage_date = broken_hours.usage_date
-            and samples.cluster_id = broken_hours.cluster_id
-            and samples.node_name = broken_hours.node_name
-            and samples.sampled_ms >= broken_hours.start_ms
-            and samples.sampled_ms < broken_hours.end_ms
-    group by 1, 2, 3, 4, 5, broken_hours.usage_date, broken_hours.pool_id
+            samples.usage_date = stay_hours.usage_date
+            and samples.cluster_id = stay_hours.cluster_id
+            and samples.node_name = stay_hours.node_name
+            and samples.sampled_us >= 1000 * stay_hours.start_ms
+            and samples.sampled_us < 1000 * stay_hours.end_ms
+    where stay_hours.pool_apart <> ''
+    group by 1, 2, 3, 4, 5, stay_hours.pool_apart
 ),
 
 gpus as (
-    select
-        in_hours.*,
-        whole_hours.usage_date,
-        whole_hours.pool_id
-    from in_hours
-    inner join whole_hours
-        on
-            in_hours.cluster_id = whole_hours.cluster_id
-            and in_hours.node_name = whole_hours.node_name
-            and in_hours.hour_ms = whole_hours.hour_ms
+    select * from in_hours
     union all
     select * from in_broken_hours
 ),
@@ -90,8 +74,8 @@ gpus as (
 read as (
     select
         *,
-        {{ floor_divide('counter_first', instant_weight) }} as counter_first_ms,
-        {{ floor_divide('counter_last', instant_weight) }} as counter_last_ms
+        {{ floor_divide('last_us', 1000) }} - {{ floor_divide('first_us', 1000) }} as counted_ms,
+        counter_greatest_mj - counter_least_mj as added_mj
     from gpus
 ),
 
@@ -99,12 +83,12 @@ metered as (
     select
         *,
         coalesce(
-            counter_least_mj < counter_greatest_mj
-            and counter_greatest_mj - counter_least_mj < {{ instant_weight }}
-            and mod(counter_first, {{ instant_weight }}) = mod(counter_least_mj, {{ instant_weight }})
-            and mod(counter_last, {{ instant_weight }}) = mod(counter_greatest_mj, {{ instant_weight }})
-            and counter_last_ms > counter_first_ms
-            and counter_last_ms - counter_first_ms <= counter_sampled_ms,
+            added_mj > 0
+            and added_mj < 2199023255552
+            and sum_least = first_us + counter_least_mj
+            and sum_greatest = last_us + counter_greatest_mj
+            and counted_ms > 0
+            and counted_ms <= counter_sampled_ms,
             false
         ) as is_metered
     from read
@@ -115,27 +99,54 @@ measured as (
         *,
         case when is_metered then counter_sampled_ms else power_sampled_ms end as energy_sampled_ms,
         case
-            when is_metered
-                then {{ share(added_microjoules, 'counter_sampled_ms', 'counter_last_ms - counter_first_ms', 0) }}
+            when is_metered then {{ share(as_weight('1000 * added_mj'), 'counter_sampled_ms', 'counted_ms', 0) }}
             else power_microjoules
         end as energy_microjoules
     from metered
 ),
 
-final as (
+parts as (
     select
-        usage_date,
-        hour_ms,
         cluster_id,
         node_name,
-        pool_id,
+        hour_number,
+        pool_apart,
         part_id,
         cast(sum(busy_sampled_ms) as int64) as busy_sampled_ms,
         cast(sum(busy_millipercent_ms) as int64) as busy_millipercent_ms,
         cast(sum(energy_sampled_ms) as int64) as energy_sampled_ms,
         sum(energy_microjoules) as energy_microjoules
     from measured
-    group by usage_date, hour_ms, cluster_id, node_name, pool_id, part_id
+    group by cluster_id, node_name, hour_number, pool_apart, part_id
+),
+
+-- A node can leave its pool and come back within the hour.
+pools as (
+    select distinct
+        usage_date,
+        hour_ms,
+        hour_number,
+        cluster_id,
+        node_name,
+        pool_id,
+        pool_apart
+    from stay_hours
+),
+
+final as (
+    select
+        pools.usage_date,
+        pools.hour_ms,
+        pools.cluster_id,
+        pools.node_name,
+        pools.pool_id,
+        parts.part_id,
+        parts.busy_sampled_ms,
+        parts.busy_millipercent_ms,
+        parts.energy_sampled_ms,
+        parts.energy_microjoules
+    from parts
+    inner join pools on {{ equal_on('parts', 'pools', ['cluster_id', 'node_name', 'hour_number', 'pool_apart']) }}
 )
 
 select * from final

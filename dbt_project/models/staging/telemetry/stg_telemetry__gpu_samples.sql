@@ -8,7 +8,7 @@ select
     node_name,
     gpu_index,
     part_id,
-    {{ milliseconds('sampled_at') }} as sampled_ms,
+    {{ microseconds('sampled_at') }} as sampled_us,
     interval_ms,
     case
         when gpu_instance is null and util_percent >= 0 and util_percent <= 100
