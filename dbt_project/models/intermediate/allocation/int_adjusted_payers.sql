@@ -19,14 +19,25 @@ team_ancestors as (
     select * from {{ ref('int_team_ancestors') }}
 ),
 
-job_classes as (
-    select * from {{ ref('int_job_payers') }}
-),
-
--- On most days nothing is adjusted, and nothing has to be looked at.
+-- On most days nothing is adjusted, and nothing has to be looked at; nor what class a job is of, where none is named.
 adjusted_days as (
     select distinct usage_date
     from adjustments
+),
+
+class_days as (
+    select distinct usage_date
+    from adjustments
+    where workload_class is not null
+),
+
+job_classes as (
+    select
+        jobs.usage_date,
+        jobs.job_key,
+        jobs.workload_class
+    from {{ ref('int_job_payers') }} as jobs
+    inner join class_days on jobs.usage_date = class_days.usage_date
 ),
 
 books as (
