@@ -19,13 +19,28 @@ team_ancestors as (
     select * from {{ ref('int_team_ancestors') }}
 ),
 
+-- What class a job is of matters only where an adjustment names one.
+class_days as (
+    select distinct usage_date
+    from adjustments
+    where workload_class is not null
+),
+
+job_classes as (
+    select
+        jobs.usage_date,
+        jobs.job_key,
+        jobs.workload_class
+    from {{ ref('int_job_payers') }} as jobs
+    inner join class_days on jobs.usage_date = class_days.usage_date
+),
+
 books as (
     select
         books.*,
         job_classes.workload_class
     from {{ ref('int_books') }} as books
-    left join {{ ref('int_job_payers') }} as job_classes
-        on books.usage_date = job_classes.usage_date and books.job_key = job_classes.job_key
+    left join job_classes on books.usage_date = job_classes.usage_date and books.job_key = job_classes.job_key
 ),
 
 drivers as (
@@ -34,8 +49,7 @@ drivers as (
         job_classes.workload_class
     from {{ ref('int_drivers') }} as drivers
     inner join {{ ref('int_booked_days') }} as booked_days on drivers.usage_date = booked_days.usage_date
-    left join {{ ref('int_job_payers') }} as job_classes
-        on drivers.usage_date = job_classes.usage_date and drivers.job_key = job_classes.job_key
+    left join job_classes on drivers.usage_date = job_classes.usage_date and drivers.job_key = job_classes.job_key
     where drivers.driver = 'gpu_seconds' and drivers.hour_ms is not null
 ),
 

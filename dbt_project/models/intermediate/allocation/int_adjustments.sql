@@ -1,6 +1,7 @@
 -- grain: one row per adjustment, UTC day, pool, component, currency, payer and side: what it adds to or takes from the payer
 -- What the scope's payers get, and the same again with the opposite sign from whoever funds it.
 {%- set scope = ['usage_date', 'adjustment_id', 'pool_id', 'component', 'currency'] %}
+{%- set cost_key = ['usage_date', 'pool_id', 'component', 'currency'] %}
 {%- set no_text = 'cast(null as ' ~ dbt.type_string() ~ ')' %}
 
 with given as (
@@ -55,16 +56,20 @@ scope_teams as (
 ),
 
 -- Funded by all: by the teams that are outside of it here, by their direct cost; what concerns no pool, by that of the day.
+funded_by_all as (
+    select distinct {{ cost_key | join(', ') }}
+    from totals
+    where funded_by = 'all'
+),
+
 direct_by_team as (
     select
-        usage_date,
-        pool_id,
-        component,
-        currency,
-        team_id,
-        {{ nano_units('sum(amount)') }} as weight
+        {{ qualified('books', cost_key) }},
+        books.team_id,
+        {{ nano_units('sum(books.amount)') }} as weight
     from books
-    group by usage_date, pool_id, component, currency, team_id
+    inner join funded_by_all on {{ equal_on('books', 'funded_by_all', cost_key) }}
+    group by {{ qualified('books', cost_key) }}, books.team_id
 ),
 
 direct_of_day as (
@@ -83,7 +88,7 @@ candidates as (
         direct_by_team.weight
     from totals
     inner join direct_by_team
-        on {{ equal_on('totals', 'direct_by_team', ['usage_date', 'pool_id', 'component', 'currency']) }}
+        on {{ equal_on('totals', 'direct_by_team', cost_key) }}
     where totals.funded_by = 'all' and direct_by_team.weight > 0
     union all
     select

@@ -47,7 +47,8 @@ sides as (
         {{ as_weight('0') }} as entitled
     from hours
     inner join {{ ref('int_drivers') }} as drivers
-        on {{ equal_on('hours', 'drivers', pool_hour) }} and drivers.driver = 'gpu_seconds'
+        on {{ equal_on('hours', 'drivers', pool_hour) }}
+    where drivers.driver = 'gpu_seconds' and drivers.hour_ms is not null
     union all
     select
         {{ qualified('hours', pool_hour) }},

@@ -2,11 +2,7 @@
 -- For bills that do not say what covered use costs. A fee is spread by time over its term, and each hour's part goes to the
 -- lines that the commitment covers in it by covered / purchased quantity; the rest is what nobody used. Fees of one commitment
 -- (paid upfront and by the month, or bought twice) share its quantity.
-with charges as (
-    select * from {{ ref('int_charges_classified') }}
-),
-
-days as (
+with days as (
     select * from {{ ref('int_days') }}
 ),
 
@@ -23,7 +19,7 @@ fees as (
         charges.commitment_end_ms,
         greatest(days.day_start_ms, charges.commitment_start_ms) as day_part_start_ms,
         least(days.day_end_ms, charges.commitment_end_ms) as day_part_end_ms
-    from charges
+    from {{ ref('int_charges_classified') }} as charges
     inner join days on charges.usage_date = days.usage_date
     where
         charges.is_amortized
@@ -78,7 +74,7 @@ covered_lines as (
         charges.spread_end_ms,
         greatest(days.day_start_ms, charges.spread_start_ms) as day_part_start_ms,
         least(days.day_end_ms, charges.spread_end_ms) as day_part_end_ms
-    from charges
+    from {{ ref('int_charges_classified') }} as charges
     inner join days on charges.usage_date = days.usage_date
     inner join commitments
         on

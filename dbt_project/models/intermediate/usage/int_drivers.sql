@@ -10,21 +10,9 @@
     'memory_gib_seconds': ['memory_held', 'memory_weight'],
     'kwh': ['energy', 'energy_weight'],
 } %}
+{%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
 
-with job_hours as (
-    select
-        job_hours.*,
-        payers.cluster_id,
-        payers.partition_name,
-        payers.team_id,
-        payers.project_id,
-        payers.user_name,
-        payers.job_key
-    from {{ ref('int_job_pool_hours') }} as job_hours
-    inner join {{ ref('int_job_payers') }} as payers on job_hours.job_number = payers.job_number
-),
-
-job_parts as (
+with job_parts as (
     select * from {{ ref('int_job_parts') }}
 ),
 
@@ -65,21 +53,57 @@ serving_pools as (
 hourly as (
     {%- for driver, (quantity, weight) in hourly_drivers.items() %}
     select
+        job_hours.usage_date,
+        job_hours.hour_ms,
+        job_hours.pool_id,
+        '{{ driver }}' as driver,
+        {{ qualified('job_payers', payer) }},
+        {{ 'job_hours.is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
+        job_hours.{{ quantity }} as quantity,
+        job_hours.{{ weight }} as weight
+    from {{ ref('int_job_pool_hours') }} as job_hours
+    inner join {{ ref('int_job_payers') }} as job_payers on job_hours.job_number = job_payers.job_number
+    where job_hours.{{ quantity }} > 0
+    {%- if not loop.last %}
+    union all
+    {%- endif %}
+    {%- endfor %}
+),
+
+-- Most companies have no pool that serves others by what they hold, and need not look at all jobs for it.
+served_days as (
+    select distinct days.usage_date
+    from days
+    inner join serving_pools on {{ valid_on('serving_pools', 'days.usage_date') }}
+    where
+        serving_pools.pool_kind <> 'compute'
+        and serving_pools.driver in (
+            '{{ hourly_drivers | join("', '") }}'
+        )
+),
+
+served_hours as (
+    select
+        job_hours.*,
+        job_payers.cluster_id,
+        job_payers.partition_name,
+        {{ qualified('job_payers', payer) }}
+    from {{ ref('int_job_pool_hours') }} as job_hours
+    inner join served_days on job_hours.usage_date = served_days.usage_date
+    inner join {{ ref('int_job_payers') }} as job_payers on job_hours.job_number = job_payers.job_number
+),
+
+held as (
+    {%- for driver, (quantity, weight) in hourly_drivers.items() %}
+    select
         usage_date,
-        hour_ms,
         cluster_id,
         partition_name,
-        pool_id,
         '{{ driver }}' as driver,
-        team_id,
-        project_id,
-        user_name,
-        job_key,
-        {{ 'is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
-        {{ quantity }} as quantity,
-        {{ weight }} as weight
-    from job_hours
-    where {{ quantity }} > 0
+        {{ payer | join(', ') }},
+        {{ quantity }} as quantity
+    from served_hours
+    where {{ quantity }} > 0{{ ' and is_energy_measured' if driver == 'kwh' }}
     {%- if not loop.last %}
     union all
     {%- endif %}
@@ -88,24 +112,20 @@ hourly as (
 
 served as (
     select
-        hourly.usage_date,
+        held.usage_date,
         cast(null as int64) as hour_ms,
         serving_pools.pool_id,
-        hourly.driver,
-        hourly.team_id,
-        hourly.project_id,
-        hourly.user_name,
-        hourly.job_key,
-        sum(hourly.quantity) as quantity
-    from hourly
+        held.driver,
+        {{ qualified('held', payer) }},
+        sum(held.quantity) as quantity
+    from held
     inner join serving_pools
         on
-            hourly.driver = serving_pools.driver
+            held.driver = serving_pools.driver
             and serving_pools.pool_kind <> 'compute'
-            and (serving_pools.cluster_id is null or hourly.cluster_id = serving_pools.cluster_id)
-            and (serving_pools.partition_name is null or hourly.partition_name = serving_pools.partition_name)
-            and {{ valid_on('serving_pools', 'hourly.usage_date') }}
-    where hourly.is_measured
+            and (serving_pools.cluster_id is null or held.cluster_id = serving_pools.cluster_id)
+            and (serving_pools.partition_name is null or held.partition_name = serving_pools.partition_name)
+            and {{ valid_on('serving_pools', 'held.usage_date') }}
     group by 1, 2, 3, 4, 5, 6, 7, 8
 ),
 

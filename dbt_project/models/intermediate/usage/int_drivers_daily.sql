@@ -16,23 +16,41 @@ with asked_for as (
     where driver is not null and owner_team_id is null
 ),
 
+-- Most charges follow no driver that jobs hold by the hour, and no job has to be looked at.
+followed_pools as (
+    select distinct
+        usage_date,
+        pool_id
+    from asked_for
+    where driver in ('{{ hourly_drivers | join("', '") }}')
+),
+
+job_days as (
+    select
+        job_days.*,
+        {{ qualified('payers', payer) }}
+    from {{ ref('int_job_pool_days') }} as job_days
+    inner join followed_pools
+        on job_days.usage_date = followed_pools.usage_date and job_days.pool_id = followed_pools.pool_id
+    inner join {{ ref('int_job_payers') }} as payers on job_days.job_number = payers.job_number
+),
+
 quantities as (
     {%- for driver, (quantity, weight) in hourly_drivers.items() %}
     select
         job_days.usage_date,
         job_days.pool_id,
         asked_for.driver,
-        {{ qualified('payers', payer) }},
+        {{ qualified('job_days', payer) }},
         {{ 'job_days.is_energy_measured' if driver == 'kwh' else 'true' }} as is_measured,
         job_days.{{ quantity }} as quantity,
         job_days.{{ weight }} as weight
-    from {{ ref('int_job_pool_days') }} as job_days
+    from job_days
     inner join asked_for
         on
             job_days.usage_date = asked_for.usage_date
             and job_days.pool_id = asked_for.pool_id
             and asked_for.driver = '{{ driver }}'
-    inner join {{ ref('int_job_payers') }} as payers on job_days.job_number = payers.job_number
     where job_days.{{ quantity }} > 0
     union all
     {%- endfor %}
