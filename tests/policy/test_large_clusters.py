@@ -111,6 +111,7 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
                 | {f"{name}_held": held[name] for name in ("gpu", "cpu", "memory")}
             ],
             "int_job_payers": [{**DAY, "job_number": 1, "workload_class": "pretraining"}],
+            "int_job_classes": [{**DAY, "workload_class": "pretraining"}],
             "int_node_energy": [{**place, "unnamed_energy": 0}],
             "int_energy_rates": [{**DAY, "pool_id": "large", "is_measured": True}],
             "stg_policy__complexity_weights": [

@@ -8,11 +8,7 @@
 {%- set policy_columns = ['method', 'intensity_metric', 'intensity_floor_thousandths', 'intensity_min_coverage_thousandths'] %}
 {%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
-with jobs as (
-    select * from {{ ref('int_job_hours') }}
-),
-
-payers as (
+with payers as (
     select * from {{ ref('int_job_payers') }}
 ),
 
@@ -50,40 +46,6 @@ policies as (
     group by usage_date, pool_id
 ),
 
--- Energy that no sample names, where jobs have a part in it.
-claims as (
-    select
-        {{ qualified('jobs', node_hour) }},
-        jobs.job_number,
-        node_energy.unnamed_energy,
-        node_energy.rest_energy,
-        node_energy.claimed,
-        case when node_energy.is_shared_by_named or jobs.named_energy is null then jobs.gpu_held else 0 end as weight,
-        payers.job_key
-    from jobs
-    inner join node_energy on {{ equal_on('jobs', 'node_energy', node_hour) }}
-    inner join payers on jobs.job_number = payers.job_number
-    where node_energy.unnamed_energy <> 0 and jobs.gpu_held > 0
-),
-
-running_claims as (
-    select
-        claims.*,
-        sum(weight) over (
-            partition by {{ node_hour | join(', ') }} order by job_key
-            rows between unbounded preceding and current row
-        ) as running_weight
-    from claims
-),
-
-unnamed_parts as (
-    select
-        {{ node_hour | join(', ') }},
-        job_number,
-        {{ part_of('rest_energy', 'weight', 'running_weight', 'claimed', 0) }} as energy
-    from running_claims
-),
-
 came_and_went as (
     select
         {{ job_hour | join(', ') }},
@@ -96,17 +58,17 @@ came_and_went as (
 -- The node's own model, also for a job that was there only while the inventory had lost the node.
 lost_nodes as (
     select distinct {{ node_hour | join(', ') }}
-    from jobs
+    from {{ ref('int_job_node_hours') }}
     where gpu_model is null
 ),
 
 found_models as (
     select
-        {{ qualified('jobs', node_hour) }},
-        max(jobs.gpu_model) as gpu_model
-    from jobs
-    inner join lost_nodes on {{ equal_on('jobs', 'lost_nodes', node_hour) }}
-    group by {{ qualified('jobs', node_hour) }}
+        {{ qualified('lost_nodes', node_hour) }},
+        max(node_hours.gpu_model) as gpu_model
+    from lost_nodes
+    inner join {{ ref('int_job_node_hours') }} as node_hours on {{ equal_on('lost_nodes', 'node_hours', node_hour) }}
+    group by {{ qualified('lost_nodes', node_hour) }}
 ),
 
 described as (
@@ -129,7 +91,7 @@ described as (
         cast(
             case
                 when energy_rates.is_measured and node_energy.node_name is not null
-                    then coalesce(jobs.named_energy, 0) + coalesce(unnamed_parts.energy, 0)
+                    then coalesce(jobs.named_energy, 0) + coalesce(unnamed_energy.energy, 0)
                 when energy_rates.is_measured
                     then {{ share('jobs.gpu_held', 'energy_rates.held_energy', 'energy_rates.held_time', 0) }}
                 when energy_rates.has_gpu_time then jobs.gpu_held
@@ -144,7 +106,7 @@ described as (
         end as present_ms,
         payers.workload_class,
         coalesce(jobs.gpu_model, found_models.gpu_model, pool_days.gpu_model) as weighed_gpu_model
-    from jobs
+    from {{ ref('int_job_hours') }} as jobs
     inner join payers on jobs.job_number = payers.job_number
     left join spans on {{ equal_on('jobs', 'spans', job_hour) }}
     left join came_and_went on {{ equal_on('jobs', 'came_and_went', job_hour) }}
@@ -152,15 +114,37 @@ described as (
     left join pool_days on jobs.usage_date = pool_days.usage_date and jobs.pool_id = pool_days.pool_id
     left join energy_rates on jobs.usage_date = energy_rates.usage_date and jobs.pool_id = energy_rates.pool_id
     left join node_energy on {{ equal_on('jobs', 'node_energy', node_hour) }}
-    left join unnamed_parts on {{ equal_on('jobs', 'unnamed_parts', node_hour + ['job_number']) }}
+    left join {{ ref('int_unnamed_energy') }} as unnamed_energy
+        on {{ equal_on('jobs', 'unnamed_energy', node_hour + ['job_number']) }}
+),
+
+-- More kinds of work and GPU than there were, but the jobs need not be gone through to find them.
+gpu_models as (
+    select
+        usage_date,
+        gpu_model
+    from {{ ref('stg_inventory__nodes') }}
+    union distinct
+    select
+        usage_date,
+        gpu_model
+    from pool_days
+),
+
+workload_classes as (
+    select distinct
+        usage_date,
+        workload_class
+    from {{ ref('int_job_classes') }}
 ),
 
 kinds as (
-    select distinct
-        usage_date,
-        workload_class,
-        weighed_gpu_model as gpu_model
-    from described
+    select
+        workload_classes.usage_date,
+        workload_classes.workload_class,
+        gpu_models.gpu_model
+    from workload_classes
+    inner join gpu_models on workload_classes.usage_date = gpu_models.usage_date
 ),
 
 class_weights as (
