@@ -104,13 +104,13 @@ pool_sums as (
 
 final as (
     select
-        {{ qualified('weighed', of_row) }},
         {%- for component, quantity in held.items() %}
         case
             when pool_sums.{{ component }}_weight = 0 then {{ as_weight('weighed.' ~ quantity) }}
             else weighed.{{ component }}_method_weight
-        end as {{ component }}_weight{{ ',' if not loop.last }}
+        end as {{ component }}_weight,
         {%- endfor %}
+        {{ qualified('weighed', of_row) }}
     from weighed
     inner join pool_sums on weighed.hour_ms = pool_sums.hour_ms and weighed.pool_id = pool_sums.pool_id
 )
