@@ -2,24 +2,23 @@
 -- The weight of a component is what its used cost follows: what was held, the time present (on the first node's row,
 -- so that sums are right), or what was held times the weight of the workload class. Where no policy weighs anything, it is
 -- what was held.
-{%- set node_hour = ['hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
-{%- set of_row = ['usage_date'] + node_hour + [
-    'job_number', 'held_ms', 'present_ms', 'gpu_held', 'cpu_held', 'memory_held', 'energy', 'is_energy_measured',
-    'busy_sampled_ms', 'busy_millipercent_ms', 'class_weight',
+{%- set of_row = [
+    'usage_date', 'hour_ms', 'cluster_id', 'node_name', 'pool_id', 'job_number', 'held_ms', 'present_ms', 'gpu_held',
+    'cpu_held', 'memory_held', 'energy', 'is_energy_measured', 'busy_sampled_ms', 'busy_millipercent_ms', 'class_weight',
 ] %}
 {%- set held = {'gpu': 'gpu_held', 'cpu': 'cpu_held', 'memory': 'memory_held', 'energy': 'energy'} %}
 
 select
-    {{ of_row | join(', ') }},
     {%- for component, quantity in held.items() %}
-    {{ as_weight(quantity) }} as {{ component }}_weight{{ ',' if not loop.last }}
+    {{ as_weight(quantity) }} as {{ component }}_weight,
     {%- endfor %}
+    {{ of_row | join(', ') }}
 from {{ ref('int_described_hours') }}
 where not has_weights
 union all
 select
-    {{ of_row | join(', ') }},
     {%- for component in held %}
-    {{ component }}_weight{{ ',' if not loop.last }}
+    {{ component }}_weight,
     {%- endfor %}
+    {{ of_row | join(', ') }}
 from {{ ref('int_weighed_hours') }}
