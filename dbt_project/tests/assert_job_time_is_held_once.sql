@@ -35,7 +35,7 @@ held_time as (
     select
         payers.usage_date,
         payers.job_key,
-        sum(node_hours.held_ms) as node_ms
+        sum(node_hours.end_ms - node_hours.start_ms) as node_ms
     from {{ ref('int_job_node_hours') }} as node_hours
     inner join {{ ref('int_job_payers') }} as payers on node_hours.job_number = payers.job_number
     where {{ in_window('payers.usage_date') }}

@@ -13,7 +13,8 @@ with sampled as (
             and gpu_hours.cluster_id = job_hours.cluster_id
             and gpu_hours.node_name = job_hours.node_name
             and gpu_hours.pool_id = job_hours.pool_id
-            and gpu_hours.part_id = job_hours.part_id
+    inner join {{ ref('int_job_parts') }} as job_parts
+        on job_hours.part_number = job_parts.part_number and gpu_hours.part_id = job_parts.part_id
     inner join {{ ref('int_job_payers') }} as payers on job_hours.job_number = payers.job_number
     where {{ in_window('gpu_hours.usage_date') }} and gpu_hours.busy_sampled_ms > 0
 ),

@@ -36,7 +36,8 @@ HELD = {
 """What is held of each component at any moment, in its smallest unit."""
 DRIVERS = {"gpu": "gpu_seconds", "cpu": "cpu_core_seconds", "memory": "memory_gib_seconds", "energy": "kwh"}
 MODELS = (
-    "int_job_usage_hours",
+    "int_described_hours",
+    "int_weighed_hours",
     "int_job_pool_hour_costs",
     "int_job_pool_days",
     "int_idle_weights",
@@ -103,8 +104,12 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
     held = {name: amount * HOUR_MS for name, amount in HELD.items()}
     place = {**SLOT, "cluster_id": "c", "node_name": "n"}
     sampled = GPUS * HOUR_MS
-    (row,) = answer(
-        models["int_job_usage_hours"],
+    policies = [
+        {**DAY, "pool_id": "large", "component": component, "method": "complexity", "intensity_metric": "sm"}
+        | {"intensity_floor_thousandths": 300, "intensity_min_coverage_thousandths": 500}
+    ]
+    hours = answer(
+        models["int_described_hours"],
         {
             "int_job_hours": [
                 {**place, "job_number": 1, "held_ms": HOUR_MS, "gpu_device_ms": sampled, "named_energy": held["energy"]}
@@ -112,6 +117,7 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
                 | {f"{name}_held": held[name] for name in ("gpu", "cpu", "memory")}
             ],
             "int_job_payers": [{**DAY, "job_number": 1, "workload_class": "pretraining"}],
+            "int_job_classes": [{**DAY, "workload_class": "pretraining"}],
             "int_node_energy": [{**place, "unnamed_energy": 0}],
             "int_energy_rates": [{**DAY, "pool_id": "large", "is_measured": True}],
             "stg_policy__complexity_weights": [
@@ -119,11 +125,13 @@ def test_weights_of_a_job_on_all_of_it(models: dict[str, str], golden: Workspace
                 | {"valid_from": "2026-01-01", "valid_to": "9999-12-31"}
             ],
             "int_pool_days": [{**DAY, "pool_id": "large", "gpu_model": "h100"}],
-            "int_allocation_policies": [
-                {**DAY, "pool_id": "large", "component": component, "method": "complexity", "intensity_metric": "sm"}
-                | {"intensity_floor_thousandths": 300, "intensity_min_coverage_thousandths": 500}
-            ],
+            "int_allocation_policies": policies,
         },
+        golden.warehouse,
+    )
+    (row,) = answer(
+        models["int_weighed_hours"],
+        {"int_described_hours": hours, "int_allocation_policies": policies},
         golden.warehouse,
     )
     assert row[f"{component}_weight"] == held[component] * LARGEST_WEIGHT * FULL_INTENSITY

@@ -90,9 +90,18 @@
 
 {#
     Whole numbers of 64 bits divide thirty times as fast as those of 128: the whole part first, then the decimals, at once where
-    the denominator is known to be short, else five and four, as one divides by hand.
+    the denominator is known to be short, else five and four, as one divides by hand. Powers of ten only move the point.
 #}
 {% macro duckdb__quotient(numerator, denominator) -%}
+    {%- set moved = {"1000": 6, "1000000": 3}.get(denominator) -%}
+    {%- if moved -%}
+    cast(cast({{ numerator }} as decimal(38, {{ moved }})) * {{ "0." ~ "0" * (8 - moved) ~ "1" }} as decimal(38, 9))
+    {%- else -%}
+    {{ divided_quotient(numerator, denominator) }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro divided_quotient(numerator, denominator) -%}
     {%- set is_short = denominator.isdigit() and 0 < denominator | int < 4000000000 -%}
     {%- set wide_top, wide_bottom = as_weight(numerator), as_weight(denominator) -%}
     {%- set top = "cast(" ~ wide_top ~ " as int64)" -%}

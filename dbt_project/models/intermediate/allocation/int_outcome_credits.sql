@@ -3,16 +3,29 @@
 {%- set payer = ['team_id', 'project_id', 'user_name', 'job_key'] %}
 {%- set cost_key = ['usage_date', 'hour_ms', 'pool_id', 'component', 'currency'] %}
 
-with ended_jobs as (
+with outcome_policies as (
+    select * from {{ ref('stg_policy__outcome_policies') }}
+),
+
+-- Most companies give nothing back, and their jobs need not be looked at.
+paying_days as (
+    select distinct days.usage_date
+    from {{ ref('int_days') }} as days
+    inner join outcome_policies on {{ valid_on('outcome_policies', 'days.usage_date') }}
+    where outcome_policies.paid_by = 'platform'
+),
+
+ended_jobs as (
     select
         job_days.*,
         upper(job_days.state) as end_state
     from {{ ref('int_job_days') }} as job_days
+    inner join paying_days on job_days.usage_date = paying_days.usage_date
     where not job_days.is_running and job_days.end_ms > job_days.start_ms
 ),
 
-outcome_policies as (
-    select * from {{ ref('stg_policy__outcome_policies') }}
+payers as (
+    select * from {{ ref('int_job_payers') }}
 ),
 
 outcomes as (
@@ -33,7 +46,7 @@ policies as (
 checkpointed as (
     select
         ended_jobs.usage_date,
-        ended_jobs.job_number,
+        payers.job_number,
         ended_jobs.job_key,
         ended_jobs.end_state,
         ended_jobs.start_ms,
@@ -55,6 +68,7 @@ checkpointed as (
             ended_jobs.usage_date = policies.usage_date
             and ended_jobs.end_state = policies.state
             and ended_jobs.workload_class = policies.workload_class
+    inner join payers on ended_jobs.usage_date = payers.usage_date and ended_jobs.job_key = payers.job_key
     where policies.paid_by = 'platform'
 ),
 

@@ -1,6 +1,6 @@
 -- grain: one row per node, pool and hour whose energy was measured: whose it is
 -- What samples name belongs to the named jobs (int_job_hours). The rest is shared, by GPU time, by the jobs that no sample names
--- and the idle GPUs; the idle part goes to the causes, the jobs' part is divided in int_job_usage_hours. Node-hours of
+-- and the idle GPUs; the idle part goes to the causes, the jobs' part is divided in int_unnamed_energy. Node-hours of
 -- which too little was sampled are left out.
 {%- set node_hour = ['hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
 {%- set causes = ['gpu_down', 'gpu_reserved', 'gpu_stranded', 'unscheduled_or_all'] %}

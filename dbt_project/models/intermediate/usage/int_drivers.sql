@@ -141,21 +141,22 @@ sent as (
         job_parts.job_key,
         sum(
             case
-                when job_parts.end_ms = job_parts.start_ms then {{ as_weight('job_parts.bytes_out') }}
+                when job_parts.run_ms = 0 then {{ as_weight('job_parts.bytes_out') }}
                 else {{ share(
                     'job_parts.bytes_out',
                     '(job_parts.part_end_ms - job_parts.part_start_ms)',
-                    '(job_parts.end_ms - job_parts.start_ms)',
+                    'job_parts.run_ms',
                     0
                 ) }}
             end
         ) as quantity
     from job_parts
+    inner join {{ ref('int_job_payers') }} as job_payers on job_parts.job_number = job_payers.job_number
     inner join serving_pools
         on
             serving_pools.driver = 'bytes_out'
             and (serving_pools.cluster_id is null or job_parts.cluster_id = serving_pools.cluster_id)
-            and (serving_pools.partition_name is null or job_parts.payer_partition_name = serving_pools.partition_name)
+            and (serving_pools.partition_name is null or job_payers.partition_name = serving_pools.partition_name)
             and {{ valid_on('serving_pools', 'job_parts.usage_date') }}
     where job_parts.bytes_out > 0
     group by 1, 2, 3, 4, 5, 6, 7, 8

@@ -3,36 +3,11 @@
 -- under the same name; its runs share what was sampled by GPU time. Most jobs are one part that nobody else is called by, and
 -- need neither sums nor shares.
 {%- set node_hour = ['hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
-{%- set part = ['usage_date', 'cluster_id', 'part_id'] %}
 {%- set held = ['gpu_device_ms', 'gpu_held', 'cpu_held', 'memory_held'] %}
 {%- set activity = ['sm_sampled_ms', 'sm_millipercent_ms', 'tensor_sampled_ms', 'tensor_millipercent_ms'] %}
 {%- set busy = ['busy_sampled_ms', 'busy_millipercent_ms'] %}
 
-with gpu_hours as (
-    select * from {{ ref('int_gpu_hours') }}
-    where part_id is not null
-),
-
-parts as (
-    select
-        node_hours.*,
-        {{ qualified('activity', activity) }},
-        {{ qualified('gpu_hours', busy) }},
-        case when gpu_hours.energy_sampled_ms > 0 then gpu_hours.energy_microjoules end as energy_microjoules
-    from {{ ref('int_job_node_hours') }} as node_hours
-    left join gpu_hours
-        on
-            {{ equal_on('node_hours', 'gpu_hours', node_hour) }}
-            and node_hours.part_id = gpu_hours.part_id
-            and node_hours.is_first_stretch
-    left join {{ ref('int_activity_hours') }} as activity
-        on
-            {{ equal_on('node_hours', 'activity', node_hour) }}
-            and node_hours.part_number = activity.part_number
-            and node_hours.is_first_stretch
-),
-
-summed as (
+with summed as (
     select
         usage_date,
         {{ node_hour | join(', ') }},
@@ -42,33 +17,35 @@ summed as (
         max(gpu_model) as gpu_model,
         max(part_held_ms) as held_ms,
         job_number
-    from parts
+    from {{ ref('int_job_node_hours') }}
     where not is_alone
     group by usage_date, {{ node_hour | join(', ') }}, job_number
 ),
 
-jobs_of_parts as (
+-- All names of these jobs, also of parts that were not there in the hour.
+names as (
     select distinct
-        {{ part | join(', ') }},
-        job_number,
-        job_key,
-        is_only_one_of_its_name
-    from {{ ref('int_job_parts') }}
+        summed.job_number,
+        job_parts.part_id,
+        job_parts.job_key,
+        job_parts.is_only_one_of_its_name
+    from summed
+    inner join {{ ref('int_job_parts') }} as job_parts on summed.job_number = job_parts.job_number
 ),
 
 named as (
     select
         {{ qualified('summed', node_hour) }},
-        gpu_hours.part_id,
-        summed.job_number,
-        jobs_of_parts.job_key,
-        jobs_of_parts.is_only_one_of_its_name,
+        names.part_id,
+        names.job_number,
+        names.job_key,
+        names.is_only_one_of_its_name,
         gpu_hours.energy_microjoules,
         summed.gpu_held
     from summed
-    inner join jobs_of_parts on summed.job_number = jobs_of_parts.job_number
-    inner join gpu_hours
-        on {{ equal_on('summed', 'gpu_hours', node_hour) }} and jobs_of_parts.part_id = gpu_hours.part_id
+    inner join names on summed.job_number = names.job_number
+    inner join {{ ref('int_gpu_hours') }} as gpu_hours
+        on {{ equal_on('summed', 'gpu_hours', node_hour) }} and names.part_id = gpu_hours.part_id
     where summed.gpu_held > 0 and gpu_hours.energy_sampled_ms > 0
 ),
 
@@ -106,7 +83,7 @@ final as (
         part_held_ms as held_ms,
         {{ (held + activity + busy) | join(', ') }},
         case when gpu_held > 0 then energy_microjoules end as named_energy
-    from parts
+    from {{ ref('int_job_node_hours') }}
     where is_alone
     union all
     select

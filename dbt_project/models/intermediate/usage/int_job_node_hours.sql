@@ -1,11 +1,14 @@
--- grain: one row per part of a job run, node, hour and stretch of it in one pool: resource-time held
+-- grain: one row per part of a job run, node, hour and stretch of it in one pool: resource-time held, and what samples say
 -- Nearly every part runs while its node stays in one pool, which settles all its hours at once. The others are cut at the
 -- node's stays; time on a node that the inventory lacks joins the pool of the job's partition, else `unmapped`.
+-- What samples that name the part add up to is on its first stretch in the hour: a table of its own would write each row again.
 {%- set node_hour = ['usage_date', 'part_number', 'node_name', 'hour_ms'] %}
 {%- set of_part = [
     'usage_date', 'cluster_id', 'node_name', 'job_number', 'part_number', 'part_id', 'gpu_units', 'cpu_millicores', 'memory_mib',
     'run_ms', 'suspended_ms',
 ] %}
+{%- set pool_hour = ['hour_ms', 'cluster_id', 'node_name', 'pool_id'] %}
+{%- set activity = ['sm_sampled_ms', 'sm_millipercent_ms', 'tensor_sampled_ms', 'tensor_millipercent_ms'] %}
 
 with inventory as (
     select * from {{ ref('stg_inventory__nodes') }}
@@ -205,40 +208,58 @@ placed as (
     select * from cut
 ),
 
+gpu_hours as (
+    select * from {{ ref('int_gpu_hours') }}
+    where part_id is not null
+),
+
 -- Suspended time still holds GPUs and memory, but no cores. Only its total is known, so it thins out every hour.
 final as (
     select
-        usage_date,
-        hour_ms,
-        cluster_id,
-        node_name,
-        pool_id,
-        gpu_model,
-        is_in_inventory,
-        is_first_stretch,
+        placed.usage_date,
+        {{ qualified('placed', pool_hour) }},
+        placed.gpu_model,
+        placed.is_in_inventory,
         -- Whether this is surely the only row of its job on the node in the hour, and samples that name it mean no other.
-        is_alone,
-        job_number,
-        part_id,
-        part_number,
-        start_ms,
-        end_ms,
-        end_ms - start_ms as held_ms,
-        part_held_ms,
-        gpu_units * (end_ms - start_ms) as gpu_held,
+        placed.is_alone,
+        placed.job_number,
+        placed.part_number,
+        placed.start_ms,
+        placed.end_ms,
+        placed.part_held_ms,
+        placed.gpu_units * (placed.end_ms - placed.start_ms) as gpu_held,
         -- Time of devices, of which samples tell: a slice of a GPU is one device, too.
-        {{ floor_divide('gpu_units + 25199', '25200') }} * (end_ms - start_ms) as gpu_device_ms,
-        cpu_millicores * case
-            when suspended_ms > 0 and suspended_ms <= run_ms
+        {{ floor_divide('placed.gpu_units + 25199', '25200') }} * (placed.end_ms - placed.start_ms) as gpu_device_ms,
+        placed.cpu_millicores * case
+            when placed.suspended_ms > 0 and placed.suspended_ms <= placed.run_ms
                 then cast(
-                    {{ share('running_ms', '(run_ms - suspended_ms)', 'run_ms', 0) }}
-                    - {{ share('running_ms - (end_ms - start_ms)', '(run_ms - suspended_ms)', 'run_ms', 0) }}
+                    {{ share('placed.running_ms', '(placed.run_ms - placed.suspended_ms)', 'placed.run_ms', 0) }}
+                    - {{ share(
+                        'placed.running_ms - (placed.end_ms - placed.start_ms)',
+                        '(placed.run_ms - placed.suspended_ms)',
+                        'placed.run_ms',
+                        0
+                    ) }}
                     as int64
                 )
-            else end_ms - start_ms
+            else placed.end_ms - placed.start_ms
         end as cpu_held,
-        memory_mib * (end_ms - start_ms) as memory_held
+        placed.memory_mib * (placed.end_ms - placed.start_ms) as memory_held,
+        {{ qualified('activity', activity) }},
+        gpu_hours.busy_sampled_ms,
+        gpu_hours.busy_millipercent_ms,
+        case when gpu_hours.energy_sampled_ms > 0 then gpu_hours.energy_microjoules end as energy_microjoules
     from placed
+    left join gpu_hours
+        on
+            {{ equal_on('placed', 'gpu_hours', pool_hour) }}
+            and placed.part_id = gpu_hours.part_id
+            and placed.is_first_stretch
+    left join {{ ref('int_activity_hours') }} as activity
+        on
+            {{ equal_on('placed', 'activity', pool_hour) }}
+            and placed.part_number = activity.part_number
+            and placed.is_first_stretch
 )
 
 select * from final

@@ -93,7 +93,7 @@ final as (
         job_parts.partition_name,
         job_parts.part_start_ms,
         job_parts.part_end_ms,
-        job_parts.end_ms - job_parts.start_ms as run_ms,
+        job_parts.run_ms,
         job_parts.suspended_ms,
         {%- for resource in resources %}
         {%- set before = '(running.running_' ~ resource ~ ' - running.' ~ resource ~ ')' %}

@@ -5,7 +5,7 @@ select
     job_number,
     job_key,
     cluster_id,
-    payer_partition_name as partition_name,
+    partition_name,
     team_id,
     project_id,
     payer_user_name as user_name,
