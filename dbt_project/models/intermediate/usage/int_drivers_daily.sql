@@ -59,12 +59,11 @@ quantities as (
         drivers.pool_id,
         drivers.driver,
         {{ qualified('drivers', payer) }},
-        drivers.is_measured,
+        true as is_measured,
         drivers.quantity,
-        drivers.weight
-    from {{ ref('int_drivers') }} as drivers
+        drivers.quantity as weight
+    from {{ ref('int_served_drivers') }} as drivers
     inner join asked_for on {{ equal_on('drivers', 'asked_for', ['usage_date', 'pool_id', 'driver']) }}
-    where drivers.hour_ms is null
 )
 
 select
