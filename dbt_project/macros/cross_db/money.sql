@@ -16,7 +16,9 @@
                 "cast(sign(" ~ amount ~ ") as int64) * ("
                 ~ guess ~ " + cast(" ~ product ~ " - " ~ guess ~ " * 1000000000 >= 500000000 as int64))"
             ) }}
-        else {{ share(amount, nano_units(rate), "cast(1000000000 as hugeint)") }}
+        else {{ nine_decimals(
+            "cast(sign(" ~ amount ~ ") as hugeint) * (" ~ divided_share("(" ~ amount ~ ")", nano_units(rate), "1000000000", 9) ~ ")"
+        ) }}
     end
 {%- endmacro %}
 

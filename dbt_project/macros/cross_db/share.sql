@@ -55,11 +55,13 @@
     The share, of a positive amount, in units of its last decimal, by division. Twice the amount times running must fit into 128
     bits. Beyond totals of 1e18 (complexity weights of large pools over a whole day) the amount is divided limb by limb, six
     digits at a time, as one divides by hand: good for totals up to 5e31, hundreds of times a day of 8,000 GPUs under the
-    largest weights.
+    largest weights. A total that is written as a number is taken to be shorter.
 #}
 {% macro divided_share(amount, running, total, scale) -%}
-    {%- if scale == 9 -%}
     {%- set doubled = "cast(abs" ~ amount ~ " * 2000000000 as hugeint)" -%}
+    {%- if scale == 9 and total.isdigit() -%}
+    ({{ doubled }} * {{ running }} + {{ total }}) // {{ 2 * total | int }}
+    {%- elif scale == 9 -%}
     {%- set divisor = "(2 * nullif(" ~ total ~ ", 0))" -%}
     {%- set first = "(" ~ doubled ~ " // 1000000000000 * " ~ running ~ ")" -%}
     {%- set second = "(" ~ first ~ " % " ~ divisor ~ " * 1000000 + " ~ doubled ~ " // 1000000 % 1000000 * " ~ running ~ ")" -%}
@@ -90,7 +92,9 @@
 
 {#
     Whole numbers of 64 bits divide thirty times as fast as those of 128: the whole part first, then the decimals, at once where
-    the denominator is known to be short, else five and four, as one divides by hand. Powers of ten only move the point.
+    the denominator is known to be short, else five and four, as one divides by hand. Powers of ten only move the point. What is
+    longer is divided in 128 bits, at once or, by more than 1e18, three and six decimals after each other. (Not by
+    `divided_share`: operands are whole expressions, and each time that they are written DuckDB plans them again.)
 #}
 {% macro duckdb__quotient(numerator, denominator) -%}
     {%- set moved = {"1000": 6, "1000000": 3}.get(denominator) -%}
@@ -120,7 +124,15 @@
                     + {{ rest }} // {{ bottom }} * 10000
                     + ({{ rest }} % {{ bottom }} * 20000 + {{ bottom }}) // (2 * {{ bottom }})
                     {%- endif %}
-            else {{ divided_share("(cast(1 as numeric(38, 9)))", "(" ~ wide_top ~ ")", "(" ~ wide_bottom ~ ")", 9) }}
+            {%- if is_short %}
+            else (2000000000 * {{ wide_top }} + {{ bottom }}) // {{ 2 * denominator | int }}
+            {%- else %}
+            when {{ wide_bottom }} < 1000000000000000000
+                then (2000000000 * {{ wide_top }} + {{ wide_bottom }}) // nullif(2 * {{ wide_bottom }}, 0)
+            else
+                2000 * {{ wide_top }} // (2 * {{ wide_bottom }}) * 1000000
+                + (2000 * {{ wide_top }} % (2 * {{ wide_bottom }}) * 1000000 + {{ wide_bottom }}) // (2 * {{ wide_bottom }})
+            {%- endif %}
         end
     {%- endset -%}
     {{ nine_decimals(units) }}

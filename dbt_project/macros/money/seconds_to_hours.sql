@@ -11,6 +11,8 @@
     case
         when {{ seconds }} >= 0 and {{ seconds }} < 900000000
             then {{ nine_decimals("(cast(" ~ nano_units(seconds) ~ " as int64) + 1800) // 3600") }}
-        else {{ default__seconds_to_hours(seconds) }}
+        else {{ nine_decimals(
+            "cast(sign(" ~ seconds ~ ") as hugeint) * (" ~ divided_share("(" ~ seconds ~ ")", "1", "3600", 9) ~ ")"
+        ) }}
     end
 {%- endmacro %}

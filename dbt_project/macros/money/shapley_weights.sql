@@ -1,8 +1,9 @@
 {#
     The Shapley value of a peak game, as integer weights: a group of teams needs as much as it demands in its own highest
     hour, and a team's weight is what it adds to that, summed over the orders in which the teams could join. `demands` holds
-    the columns `game`, hour_at, team_id and demand (whole numbers). Up to 12 teams every group is worked out (`exact`);
-    above, a number of orders. Result: `game`, team_id, weight, shapley_method.
+    the columns `game`, hour_at, team_id and demand (a whole number for each; what all teams demand of an hour fits into 64
+    bits). Up to 12 teams every group is worked out (`exact`); above, a number of orders. Result: `game`, team_id, weight,
+    shapley_method.
 #}
 {% macro shapley_weights(demands, game) -%}
     {%- set exact_players = 12 -%}
@@ -32,7 +33,7 @@
             {{ qualified('demands', game) }},
             demands.hour_at,
             {%- for number in range(exact_players) %}
-            sum(case when players.player_number = {{ number }} then demands.demand else 0 end) as demand_{{ number }},
+            {{ as_weight('sum(case when players.player_number = ' ~ number ~ ' then demands.demand else 0 end)') }} as demand_{{ number }},
             {%- endfor %}
             max(players.player_count) as player_count
         from {{ demands }} as demands
@@ -125,7 +126,7 @@
             {{ floor_divide('numbered_hours.hour_number', hours_abreast) }} as hour_group,
             demands.team_id,
             {%- for number in range(hours_abreast) %}
-            sum(
+            max(
                 case when mod(numbered_hours.hour_number, {{ hours_abreast }}) = {{ number }} then demands.demand else 0 end
             ) as demand_{{ number }}{{ ',' if not loop.last }}
             {%- endfor %}
@@ -195,7 +196,7 @@
         select
             {{ game | join(', ') }},
             team_id,
-            {{ as_weight('sum(added_peak)') }} as weight,
+            sum({{ as_weight('added_peak') }}) as weight,
             {{ dbt.concat(["'sampled, '", as_text('max(sample_count)'), "' orders'"]) }} as shapley_method
         from added
         group by {{ game | join(', ') }}, team_id

@@ -80,7 +80,7 @@
         {%- set p = piece.part %}
         case
             when {{ p }}_units is null
-                then {{ part_of(piece.amount, piece.weight, piece.running, piece.total, scale) }}
+                then {{ divided_part(piece.amount, piece.running, p ~ "_before_weight", piece.total, scale) }}
             {%- set part %}
             {%- for end in ends %}
                 {{ "- (" if loop.last }}{{ p }}_{{ end }}
@@ -135,4 +135,15 @@
             )
         )
     )
+{%- endmacro %}
+
+{# A part that cannot be guessed: the difference of two divided shares. #}
+{% macro divided_part(amount, running, before, total, scale) -%}
+    {%- set after_less_before = "(" ~ divided_share("(" ~ amount ~ ")", running, total, scale) ~ ") - ("
+        ~ divided_share("(" ~ amount ~ ")", before, total, scale) ~ ")" -%}
+    {%- if scale == 9 -%}
+    {{ nine_decimals("cast(sign(" ~ amount ~ ") as hugeint) * (" ~ after_less_before ~ ")") }}
+    {%- else -%}
+    {{ after_less_before }}
+    {%- endif -%}
 {%- endmacro %}

@@ -33,6 +33,8 @@ causes as (
 numbered as (
     select
         causes.*,
+        {{ nano_units('idle_hours') }} as idle_weight,
+        {{ nano_units('capacity_hours') }} as capacity_weight,
         row_number() over (partition by usage_date, pool_id, component, idle_cause order by currency) as currency_number
     from causes
 ),
@@ -51,7 +53,7 @@ final as (
         causes.idle_cause,
         case when causes.currency_number = 1 then cast(causes.idle_hours as numeric(38, 9)) end as idle_hours,
         case when causes.currency_number = 1 then cast(causes.capacity_hours as numeric(38, 9)) end as capacity_hours,
-        {{ quotient(nano_units('causes.idle_hours'), nano_units('causes.capacity_hours')) }} as idle_share,
+        {{ quotient('causes.idle_weight', 'causes.capacity_weight') }} as idle_share,
         cast(causes.idle_cost as numeric(38, 9)) as idle_cost,
         cast(causes.pool_cost as numeric(38, 9)) as pool_cost
     from numbered as causes

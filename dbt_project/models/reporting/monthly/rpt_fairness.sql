@@ -59,12 +59,13 @@ held as (
     inner join measures on {{ equal_on('usage_hours', 'measures', pool_month) }}
 ),
 
+-- Nanoseconds of an hour fit into 64 bits up to two and a half million GPUs or cores in one pool.
 demands as (
     select
         {{ pool_month | join(', ') }},
         hour_at,
         team_id,
-        {{ nano_units('sum(held_seconds)') }} as demand
+        cast({{ nano_units('sum(held_seconds)') }} as int64) as demand
     from held
     group by {{ pool_month | join(', ') }}, hour_at, team_id
     having sum(held_seconds) > 0
@@ -178,6 +179,18 @@ compared as (
     left join shapley on {{ equal_on('team_rows', 'shapley', pool_month + ['currency', 'team_id']) }}
 ),
 
+-- What is divided, as whole numbers.
+weighed as (
+    select
+        compared.*,
+        {{ nano_units('used_seconds') }} as used_weight,
+        {{ nano_units('pool_used_seconds') }} as pool_used_weight,
+        {{ nano_units('idle_cost') }} as idle_weight,
+        {{ nano_units('pool_idle_cost') }} as pool_idle_weight,
+        {{ nano_units('self_declared_seconds') }} as self_declared_weight
+    from compared
+),
+
 final as (
     select
         compared.month_date,
@@ -188,22 +201,22 @@ final as (
         compared.currency,
         compared.measure,
         {{ seconds_to_hours('compared.used_seconds') }} as used_hours,
-        {{ quotient(nano_units('compared.used_seconds'), nano_units('compared.pool_used_seconds')) }} as used_share,
+        {{ quotient('compared.used_weight', 'compared.pool_used_weight') }} as used_share,
         cast(compared.charged_cost as numeric(38, 9)) as charged_cost,
         cast(compared.pool_cost as numeric(38, 9)) as pool_cost,
-        {{ share('compared.charged_cost', as_weight('3600000000000'), nano_units('compared.used_seconds')) }} as effective_rate,
-        {{ share('compared.pool_cost', as_weight('3600000000000'), nano_units('compared.pool_used_seconds')) }} as pool_rate,
+        {{ share('compared.charged_cost', as_weight('3600000000000'), 'compared.used_weight') }} as effective_rate,
+        {{ share('compared.pool_cost', as_weight('3600000000000'), 'compared.pool_used_weight') }} as pool_rate,
         cast(compared.idle_cost as numeric(38, 9)) as idle_cost,
         case
             when compared.pool_idle_cost > 0 and compared.idle_cost >= 0
-                then {{ quotient(nano_units('compared.idle_cost'), nano_units('compared.pool_idle_cost')) }}
+                then {{ quotient('compared.idle_weight', 'compared.pool_idle_weight') }}
         end as idle_share,
         cast(compared.shapley_cost as numeric(38, 9)) as shapley_cost,
         cast(compared.charged_cost - compared.shapley_cost as numeric(38, 9)) as shapley_distance,
         compared.shapley_method,
-        {{ quotient(nano_units('compared.self_declared_seconds'), nano_units('compared.used_seconds')) }} as self_declared_share,
+        {{ quotient('compared.self_declared_weight', 'compared.used_weight') }} as self_declared_share,
         compared.self_declared_rules
-    from compared
+    from weighed as compared
     left join pool_names on {{ equal_on('compared', 'pool_names', pool_month) }}
     left join team_names on compared.month_date = team_names.month_date and compared.team_id = team_names.team_id
     where pool_names.pool_id is not null
