@@ -24,5 +24,5 @@ select
     end as energy_counter_mj,
     case when sm_active >= 0 and sm_active <= 1 then {{ whole('sm_active * 100000') }} end as sm_millipercent,
     case when tensor_active >= 0 and tensor_active <= 1 then {{ whole('tensor_active * 100000') }} end as tensor_millipercent
-from {{ landed('gpu_samples', one_by_one=true) }}
+from {{ landed('gpu_samples') }}
 where {{ in_window('date') }}
