@@ -23,7 +23,7 @@
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
     {{ run_hooks(pre_hooks, inside_transaction=True) }}
     {%- if old is not none and old.type != type -%}
-        {%- if "windowed" in model.tags -%}
+        {%- if "windowed" in model.tags and old.type == "table" -%}
             {#- A table that earlier versions filled day by day: its days are in no other table yet. -#}
             {%- do exceptions.raise_compiler_error("the days of this incremental model are out of sync: " ~ this ~ " is a table of its own") -%}
         {%- endif -%}

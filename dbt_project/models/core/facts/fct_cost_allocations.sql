@@ -65,6 +65,7 @@ explained as (
     from job_costs
     inner join {{ ref('fct_cost_terms') }} as terms
         on {{ equal_on('job_costs', 'terms', ['usage_date', 'pool_id', 'component', 'currency']) }}
+    where {{ in_kept_window('terms.usage_date') }}
 )
 
 select
