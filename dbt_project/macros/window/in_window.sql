@@ -1,4 +1,2 @@
 {# True for the UTC days of the run's half-open window. Every windowed model filters with this and nothing else. #}
-{% macro in_window(column) -%}
-    ({{ column }} >= date '{{ var("window_start") }}' and {{ column }} < date '{{ var("window_end") }}')
-{%- endmacro %}
+{% macro in_window(column) -%} {{ in_days(column, (var("window_start"), var("window_end"))) }} {%- endmacro %}

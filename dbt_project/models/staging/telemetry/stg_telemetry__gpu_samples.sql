@@ -2,6 +2,8 @@
 -- Gauges become integers, so that sums are the same in any order. Blanks are no data (2^31 - 16 and above for gauges, 2^47
 -- and above for the counter), and neither is what a MIG instance reports of its whole device (a constant zero
 -- utilization, the power of all instances together).
+-- Stretch by stretch, for who adds them up so.
+{% for days in window_stretches() %}
 select
     date as usage_date,
     cluster_id,
@@ -24,5 +26,9 @@ select
     end as energy_counter_mj,
     case when sm_active >= 0 and sm_active <= 1 then {{ whole('sm_active * 100000') }} end as sm_millipercent,
     case when tensor_active >= 0 and tensor_active <= 1 then {{ whole('tensor_active * 100000') }} end as tensor_millipercent
-from {{ landed('gpu_samples') }}
-where {{ in_window('date') }}
+from {{ landed('gpu_samples', days) }}
+where {{ in_days('date', days) }}
+{% if not loop.last %}
+union all
+{% endif %}
+{% endfor %}
