@@ -141,19 +141,16 @@
         from team_hours
     ),
 
-    joined as (
+    joining as (
         select
             {{ qualified('orders', game) }},
             orders.sample_count,
             orders.sample_number,
             orders.team_id,
             orders.place,
+            hour_groups.hour_group,
             {%- for number in range(hours_abreast) %}
-            sum(coalesce(team_hours.demand_{{ number }}, 0)) over (
-                partition by {{ qualified('orders', game) }}, orders.sample_number, hour_groups.hour_group
-                order by orders.place
-                rows between unbounded preceding and current row
-            ) as demand_{{ number }}{{ ',' if not loop.last }}
+            coalesce(team_hours.demand_{{ number }}, 0) as demand_{{ number }}{{ ',' if not loop.last }}
             {%- endfor %}
         from orders
         inner join hour_groups on {{ equal_on('orders', 'hour_groups', game) }}
@@ -161,6 +158,15 @@
             on
                 {{ equal_on('orders', 'team_hours', game + ['team_id']) }}
                 and hour_groups.hour_group = team_hours.hour_group
+    ),
+
+    {%- set sums = [] %}
+    {%- for number in range(hours_abreast) %}
+    {%- do sums.append(dict(weight='demand_' ~ number, running='joined_' ~ number)) %}
+    {%- endfor %}
+
+    joined as (
+        {{ running_sums('joining', sums, by=game + ['sample_number', 'hour_group'], order_by=['place']) }}
     ),
 
     places as (
@@ -173,7 +179,7 @@
             max(
                 greatest(
                     {%- for number in range(hours_abreast) %}
-                    demand_{{ number }}{{ ',' if not loop.last }}
+                    joined_{{ number }}{{ ',' if not loop.last }}
                     {%- endfor %}
                 )
             ) as peak

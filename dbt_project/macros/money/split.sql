@@ -32,8 +32,8 @@
         partition by {{ qualified("parts", by) }}
         order by {{ qualified("parts", order_by, " nulls first") }}
         rows between unbounded preceding and current row
-    ) as {{ running }},
-    sum(greatest(parts.{{ weight }}, 0)) over (partition by {{ qualified("parts", by) }}) as {{ total }}
+    ) as {{ running }}{% if total %},
+    sum(greatest(parts.{{ weight }}, 0)) over (partition by {{ qualified("parts", by) }}) as {{ total }}{% endif %}
 {%- endmacro %}
 
 {# What a weight gets of an amount: the difference of two neighbouring rounded running shares. #}

@@ -28,20 +28,21 @@ energy_costs as (
 ),
 
 -- Summed before the amounts come in: the database sorts whole rows.
-running as (
+job_hours as (
     select
+        {{ held.values() | join(', ') }},
         {%- for component in held %}
-        {{ running_and_total(
-            component ~ '_weight', pool_hour, ['job_number'], component ~ '_running_weight', component ~ '_total_weight'
-        ) }},
+        {{ component }}_weight,
         {%- endfor %}
-        {{ qualified('parts', held.values()) }},
-        {{ qualified('parts', held, '_weight') }},
-        parts.usage_date,
-        parts.hour_ms,
-        parts.pool_id,
-        parts.job_number
-    from {{ ref('int_job_pool_hours') }} as parts
+        usage_date,
+        hour_ms,
+        pool_id,
+        job_number
+    from {{ ref('int_job_pool_hours') }}
+),
+
+running as (
+    {{ running_sums('job_hours', sums_of_weights(held), by=pool_hour, order_by=['job_number']) }}
 ),
 
 {%- set pieces = [] %}

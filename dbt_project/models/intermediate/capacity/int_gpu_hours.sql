@@ -18,11 +18,11 @@ with stay_hours as (
 ),
 
 {%- set sums %}
-        count(samples.busy_millipercent) as busy_count,
-        sum(samples.busy_millipercent) as busy_millipercents,
-        count(samples.power_milliwatts) as power_count,
-        sum(samples.power_milliwatts) as power_milliwatts,
-        count(samples.energy_counter_mj) as counter_count,
+        cast(sum(case when samples.busy_millipercent is not null then samples.interval_ms else 0 end) as int64) as busy_sampled_ms,
+        cast(sum(samples.busy_millipercent * samples.interval_ms) as int64) as busy_millipercent_ms,
+        cast(sum(case when samples.power_milliwatts is not null then samples.interval_ms else 0 end) as int64) as power_sampled_ms,
+        coalesce(sum(samples.power_milliwatts * samples.interval_ms), 0) as power_microjoules,
+        cast(sum(case when samples.energy_counter_mj is not null then samples.interval_ms else 0 end) as int64) as counter_sampled_ms,
         min(case when samples.energy_counter_mj is not null then samples.sampled_us end) as first_us,
         max(case when samples.energy_counter_mj is not null then samples.sampled_us end) as last_us,
         min(samples.energy_counter_mj) as counter_least_mj,
@@ -40,12 +40,11 @@ in_hours as (
         {{ floor_divide('samples.sampled_us', 3600000000) }} as hour_number,
         samples.gpu_index,
         samples.part_id,
-        samples.interval_ms,
         {{- sums }},
         '' as pool_apart
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
     where {{ in_days('samples.usage_date', days) }}
-    group by 1, 2, 3, 4, 5, 6
+    group by 1, 2, 3, 4, 5
     {%- if not loop.last %}
     union all
     {%- endif %}
@@ -59,7 +58,6 @@ in_broken_hours as (
         stay_hours.hour_number,
         samples.gpu_index,
         samples.part_id,
-        samples.interval_ms,
         {{- sums }},
         stay_hours.pool_apart
     from {{ ref('stg_telemetry__gpu_samples') }} as samples
@@ -71,7 +69,7 @@ in_broken_hours as (
             and samples.sampled_us >= 1000 * stay_hours.start_ms
             and samples.sampled_us < 1000 * stay_hours.end_ms
     where stay_hours.pool_apart <> ''
-    group by 1, 2, 3, 4, 5, 6, stay_hours.pool_apart
+    group by 1, 2, 3, 4, 5, stay_hours.pool_apart
 ),
 
 gpus as (
@@ -83,11 +81,6 @@ gpus as (
 read as (
     select
         *,
-        busy_count * interval_ms as busy_sampled_ms,
-        busy_millipercents * interval_ms as busy_millipercent_ms,
-        power_count * interval_ms as power_sampled_ms,
-        coalesce(power_milliwatts * interval_ms, 0) as power_microjoules,
-        counter_count * interval_ms as counter_sampled_ms,
         {{ floor_divide('last_us', 1000) }} - {{ floor_divide('first_us', 1000) }} as counted_ms,
         counter_greatest_mj - counter_least_mj as added_mj
     from gpus

@@ -16,11 +16,4 @@ with parts as (
     group by usage_date, pool_id, job_number
 )
 
-select
-    {%- for component in held if component != 'energy' %}
-    {{ running_and_total(
-        component ~ '_weight', ['usage_date', 'pool_id'], ['job_number'], component ~ '_running_weight', component ~ '_total_weight'
-    ) }},
-    {%- endfor %}
-    parts.*
-from parts
+{{ running_sums('parts', sums_of_weights(['gpu', 'cpu', 'memory']), by=['usage_date', 'pool_id'], order_by=['job_number']) }}
