@@ -231,7 +231,7 @@ def invoke(
 
 @contextlib.contextmanager
 def _garbage_left_alone() -> Iterator[None]:
-    """Python looks through the whole parsed project for garbage whenever a few thousand objects are new. There is none in it."""
+    """Python looks for garbage whenever some hundred objects are new, now and then in the whole parsed project."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)

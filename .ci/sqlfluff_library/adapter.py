@@ -1,15 +1,15 @@
 """What `adapter` means while sqlfluff lints: enough SQL of the right shape, with no engine behind it.
 
 A dispatched macro is stood in for by a function call of the same name, one that joins (`cross_join_…`) by a join to a
-table with the column that its last argument names, and one that is a query by a query. The macros' own SQL is run by
-dbt, not linted.
+table with the column that its last argument names, one that is a query by a query, and a list by a list. The macros'
+own SQL is run by dbt, not linted.
 """
 
 from collections.abc import Callable
 
 
-def dispatch(name: str, _package: str = "") -> Callable[..., str]:
-    def stand_in(*arguments: object) -> str:
+def dispatch(name: str, _package: str = "") -> Callable[..., object]:
+    def stand_in(*arguments: object) -> object:
         listed = ", ".join(str(argument) for argument in arguments)
         if name.startswith("cross_join_"):
             column = arguments[-1]
@@ -20,6 +20,12 @@ def dispatch(name: str, _package: str = "") -> Callable[..., str]:
         if name == "parts_of_each":
             parts = ", ".join(f"0 as {piece['part']}" for piece in arguments[1])
             return f"select parts.*, {parts} from ({arguments[0]}) as parts"
+        if name == "running_sums":
+            names = [one[kind] for one in arguments[1] for kind in ("running", "total") if kind in one]
+            sums = ", ".join(f"0 as {name}" for name in names)
+            return f"select {sums}, parts.* from {arguments[0]} as parts"
+        if name == "window_stretches":
+            return [("2026-01-01", "2026-01-02")]
         return f"{name}({listed})"
 
     return stand_in
