@@ -1,7 +1,8 @@
 {#
     The rows of `relation` with the running and the total sum of weights among the rows of a group (`by`), in the order of
-    `order_by` (unique in a group, absent values first). `sums` names for each its `weight` and the columns `running` and, where
-    it is asked for, `total`. A negative weight counts as 0. For splits of many rows; of few rows `running_and_total` is as good.
+    `order_by` (unique in a group, absent values first); what makes a group is never absent. `sums` names for each its `weight` and
+    the columns `running` and, where it is asked for, `total` (`sums_of_weights` names them as usual). A negative weight counts
+    as 0. For splits of many rows; of few rows `running_and_total` is as good.
 #}
 {% macro running_sums(relation, sums, by, order_by) -%}
     {{ return(adapter.dispatch("running_sums", "apportion")(relation, sums, by, order_by)) }}
@@ -22,7 +23,6 @@
     and with one thread, whatever the settings are. Were the order lost, no split would add up to its amount.
 #}
 {% macro duckdb__running_sums(relation, sums, by, order_by) -%}
-    {%- set in_groups = by | join(" nulls first, ") ~ " nulls first" -%}
     select
         {%- for one in sums %}
         rows_so_far.{{ one.running }} - group_totals.{{ one.running }}_before as {{ one.running }},
@@ -39,7 +39,7 @@
             in_order.*
         from (
             select * from {{ relation }}
-            order by {{ in_groups }}, {{ order_by | join(" nulls first, ") }} nulls first
+            order by {{ by | join(", ") }}, {{ order_by | join(" nulls first, ") }} nulls first
         ) as in_order
     ) as rows_so_far
     inner join (
@@ -48,7 +48,7 @@
             sum(greatest({{ one.weight }}, 0)) as {{ one.running }}_group,
             coalesce(
                 sum(sum(greatest({{ one.weight }}, 0))) over (
-                    order by {{ in_groups }} rows between unbounded preceding and 1 preceding
+                    order by {{ by | join(", ") }} rows between unbounded preceding and 1 preceding
                 ),
                 0
             ) as {{ one.running }}_before,
@@ -57,13 +57,4 @@
         from {{ relation }}
         group by {{ by | join(", ") }}
     ) as group_totals on {{ equal_on("rows_so_far", "group_totals", by) }}
-{%- endmacro %}
-
-{# The sums of `<name>_weight` for each name: `<name>_running_weight`, `<name>_total_weight`. #}
-{% macro sums_of_weights(names) -%}
-    {%- set sums = [] -%}
-    {%- for name in names -%}
-        {%- do sums.append(dict(weight=name ~ "_weight", running=name ~ "_running_weight", total=name ~ "_total_weight")) -%}
-    {%- endfor -%}
-    {{ return(sums) }}
 {%- endmacro %}

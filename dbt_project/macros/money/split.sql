@@ -26,7 +26,7 @@
     {{ return(parts_of_each(weighted, pieces, scale)) }}
 {%- endmacro %}
 
-{# The running and the total sum of a weight of `parts`; a negative weight counts as 0. #}
+{# The running and, if it has a name, the total sum of a weight of `parts`; a negative weight counts as 0. #}
 {% macro running_and_total(weight, by, order_by, running="running_weight", total="total_weight") -%}
     sum(greatest(parts.{{ weight }}, 0)) over (
         partition by {{ qualified("parts", by) }}

@@ -21,8 +21,3 @@
     {%- endfor -%}
     {{ return(found) }}
 {%- endmacro %}
-
-{% macro days_between(days) -%}
-    {%- set date = modules.datetime.date -%}
-    {{ return((date.fromisoformat(days[1]) - date.fromisoformat(days[0])).days) }}
-{%- endmacro %}
